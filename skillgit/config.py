@@ -1,0 +1,206 @@
+"""skillgit.yaml: the one configuration file, read strictly (DESIGN, section 5).
+
+Settings carry SkillOpt's names; where a default differs, docs/skillopt.md says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from skillgit import strictyaml
+from skillgit.errors import ConfigError
+
+FILE_NAME = "skillgit.yaml"
+NAME_PATTERN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+# Device names that Windows cannot have as a file; refs are files.
+_RESERVED = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
+
+
+def check_name(name: str) -> str:
+    """A skill's name as it may stand in a ref (DESIGN, section 2).
+
+    Raises:
+        ValueError: with the rule in words.
+    """
+    if not NAME_PATTERN.fullmatch(name) or len(name) > 64 or name in _RESERVED:
+        rule = "lower-case letters, digits and inner hyphens, at most 64, no device name"
+        raise ValueError(f"{name!r} is no skill name: {rule}")
+    return name
+
+
+def _inside(path: str) -> str:
+    """A path of the repository, in POSIX form, that stays inside it."""
+    pure = PurePosixPath(path.replace("\\", "/"))
+    if not path.strip() or pure.is_absolute() or ".." in pure.parts or re.match(r"[A-Za-z]:", path):
+        raise ValueError(f"{path!r} does not lie inside the repository")
+    return str(pure)
+
+
+def _model_name(spec: str) -> str:
+    provider, slash, model = spec.partition("/")
+    if not (slash and provider and model):
+        example = "openai/gpt-5.5-mini or local/qwen2.5-coder-0.5b"
+        raise ValueError(f"{spec!r} is no model: write provider/model, for example {example}")
+    return spec
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+
+class ModelSettings(_Strict):
+    """A model and what changes its replies; in the file also just `provider/model`."""
+
+    model: Annotated[str, AfterValidator(_model_name)]
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: Any) -> Any:
+        return {"model": value} if isinstance(value, str) else value
+
+
+class Models(_Strict):
+    """The roles. A skill's own entry wins over the file's."""
+
+    target: ModelSettings | None = None
+    optimizer: ModelSettings | None = None
+
+
+class TrainSettings(_Strict):
+    num_epochs: Annotated[int, Field(ge=1)] = 4
+    batch_size: Annotated[int, Field(ge=1)] = 40
+    seed: int = 42
+
+
+class GradientSettings(_Strict):
+    minibatch_size: Annotated[int, Field(ge=1)] = 8
+    failure_only: bool = False
+    prompts: Literal["auto", "full", "compact"] = "auto"
+    """`compact` is the form that small local models can follow; `auto` takes it for `local/` optimizers."""
+
+
+class OptimizerSettings(_Strict):
+    learning_rate: Annotated[int, Field(ge=1)] = 4
+    min_learning_rate: Annotated[int, Field(ge=1)] = 2
+    lr_scheduler: Literal["constant", "linear", "cosine"] = "cosine"
+
+    @model_validator(mode="after")
+    def _ordered(self) -> OptimizerSettings:
+        if self.min_learning_rate > self.learning_rate and "min_learning_rate" in self.model_fields_set:
+            raise ValueError("min_learning_rate is above learning_rate")
+        return self
+
+
+class EvaluationSettings(_Strict):
+    gate_mode: Literal["strict"] = "strict"
+    gate_metric: Literal["hard", "soft"] = "hard"
+    no_regression: bool = False
+    min_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9
+    repeats: Annotated[int, Field(ge=1)] = 1
+    racing: bool = True
+
+
+class MergeSettings(_Strict):
+    into: str | None = None
+
+
+class SkillSettings(_Strict):
+    """One entry under `skills:`."""
+
+    document: Annotated[str, AfterValidator(_inside)]
+    env: str
+    models: Models = Models()
+    train: TrainSettings = TrainSettings()
+    gradient: GradientSettings = GradientSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+    merge: MergeSettings = MergeSettings()
+
+
+class Limits(_Strict):
+    """Per endpoint."""
+
+    in_flight: Annotated[int, Field(ge=1)] = 16
+    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+
+
+class Config(_Strict):
+    """The whole file."""
+
+    version: Literal[1]
+    models: Models = Models()
+    skills: dict[str, SkillSettings]
+    limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _names(self) -> Config:
+        for name in self.skills:
+            check_name(name)
+        return self
+
+    def skill(self, name: str) -> SkillSettings:
+        """Settings of one skill.
+
+        Raises:
+            ConfigError: no such skill; names the nearest.
+        """
+        if name in self.skills:
+            return self.skills[name]
+        meant = strictyaml.nearest(name, list(self.skills))
+        mend = f"did you mean {meant!r}?" if meant else f"known skills: {', '.join(sorted(self.skills)) or 'none'}"
+        raise ConfigError(f"{FILE_NAME}: no skill {name!r}", mend=mend)
+
+    def model(self, name: str, role: Literal["target", "optimizer"]) -> ModelSettings:
+        """The model of a role for a skill.
+
+        Raises:
+            ConfigError: the role has none.
+        """
+        chosen = getattr(self.skill(name).models, role) or getattr(self.models, role)
+        if chosen is None:
+            raise ConfigError(f"{FILE_NAME}: no {role} model for {name!r}", mend=f"set models.{role} to provider/model")
+        return chosen  # type: ignore[no-any-return]
+
+
+def parse(text: str, where: str = FILE_NAME, overrides: Iterable[tuple[str, str, str]] = ()) -> Config:
+    """Read the configuration.
+
+    Args:
+        overrides: `--set` as (skill, `section.key`, YAML value); they win over the file.
+
+    Raises:
+        ConfigError: names file, line and key.
+    """
+    value, lines = strictyaml.load(text, where)
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}:1: the file is not a mapping", mend="see `skillgit init`")
+    config = strictyaml.validate(Config, value, where, lines)
+    for skill, key, raw in overrides:
+        config = _override(config, skill, key, raw)
+    return config
+
+
+def _override(config: Config, skill: str, key: str, raw: str) -> Config:
+    where = f"--set {key}={raw}"
+    section, dot, name = key.partition(".")
+    if not (dot and name):
+        raise ConfigError(f"{where}: write section.key=value", mend="for example train.num_epochs=2")
+    try:
+        value = yaml.safe_load(raw)
+    except yaml.YAMLError:
+        raise ConfigError(f"{where}: the value is not valid YAML", mend="quote it") from None
+    # Only what the file set is dumped, so that validators see what a person chose and what is a default.
+    entry = config.skill(skill).model_dump(exclude_unset=True)
+    entry.setdefault(section, {})
+    if isinstance(entry[section], dict):
+        entry[section][name] = value
+    settings = strictyaml.validate(SkillSettings, entry, where, {})
+    return config.model_copy(update={"skills": {**config.skills, skill: settings}})

@@ -1,0 +1,1 @@
+"""Pure text: the structure of a document and the edits on it."""

@@ -1,0 +1,1 @@
+"""Environments: tasks, splits, and scoring of attempts."""

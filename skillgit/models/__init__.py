@@ -1,0 +1,1 @@
+"""Model backends and what is read from their replies."""

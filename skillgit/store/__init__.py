@@ -1,0 +1,1 @@
+"""Git: refs, trailers, objects, transactions, merges."""
