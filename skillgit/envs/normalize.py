@@ -61,7 +61,24 @@ def token_f1(answer: str, expected: str) -> Fraction:
 
 
 _LONGEST_NUMBER = 200  # characters; more is no number that a person wrote
-_LARGEST_POWERS = (
+_LARGEST_POWER = 400  # beyond the range of a double, an exact power only costs memory
+_CODES = "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|USD|ZAR"
+_GROUPED = (
+    # 1,234,567.8 and 12,34,567.8
+    re.compile(r"(?P<whole>[1-9]\d{0,2}(?:,\d{2,3})*,\d{3})(?:\.(?P<part>\d+))?"),
+    # 1.234.567 and 1.234,5: a lone group after a point is a decimal fraction
+    re.compile(r"(?P<whole>[1-9]\d{0,2}(?:\.\d{3})+)(?:,(?P<part>\d+))"),
+    re.compile(r"(?P<whole>[1-9]\d{0,2}(?:\.\d{3}){2,})(?P<part>)"),
+    # 1 234 567,8 and 1'234'567.8 and 1_234
+    re.compile(r"(?P<whole>[1-9]\d{0,2}(?:(?P<mark>[ '’_])\d{3})(?:(?P=mark)\d{3})*)(?:[.,](?P<part>\d+))?"),
+    # 12, 1.5, .5, 5., and 1,5, whose comma groups nothing
+    re.compile(r"(?P<whole>\d+)(?:\.(?P<part>\d*))?"),
+    re.compile(r"(?P<whole>\d+),(?P<part>\d{1,2}|\d{4,})"),
+    re.compile(r"(?P<whole>0),(?P<part>\d+)"),
+    re.compile(r"(?P<whole>)\.(?P<part>\d+)"),
+)
+_SIGN = re.compile(r"^[+-] ?")
+_POWERS = (
     re.compile(r"(?P<head>.+?)e(?P<power>[+-]?\d{1,4})", re.I),
     re.compile(r"(?:(?P<head>.+?) ?[x×·*] ?)?10(?:\^|\*\*)\(?(?P<power>[+-]?\d{1,4})\)?"),
 )
@@ -123,9 +140,7 @@ def parse_number(text: str) -> Fraction | None:
         text = text[:-1].rstrip()
     text = _without_currency(text)
     negative = text.startswith("-")
-    if _SIGN.match(text):
-        text = text[1:].lstrip()
-    number = _unsigned(text)
+    number = _unsigned(_SIGN.sub("", text))
     if number is None:
         return None
     return (-number if negative else number) / scale

@@ -97,6 +97,7 @@ def test_token_f1_is_symmetric_and_bounded(one: str, other: str) -> None:
         ("1.234", Fraction(1234, 1000)),
         ("1,234", Fraction(1234)),
         ("1,5", Fraction(3, 2)),
+        ("0,125", Fraction(1, 8)),
         ("12,34", Fraction(1234, 100)),
         ("1 234,5", Fraction(2469, 2)),
         ("1\u202f234\u202f567", Fraction(1234567)),
