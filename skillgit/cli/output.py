@@ -1,0 +1,48 @@
+"""How commands print: facts on stdout, notes on stderr, colour only where a person sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TextIO
+
+from skillgit.models.base import Json
+
+_ANSI = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """True where a person looks at `stream` (stderr unless given)."""
+    stream = sys.stderr if stream is None else stream
+    return not stream.closed and stream.isatty()
+
+
+def colour(text: str, style: str, stream: TextIO | None = None) -> str:
+    """`text` in a style (red, green, yellow, cyan, bold, dim) on a terminal, plain elsewhere.
+
+    NO_COLOR (https://no-color.org: set and not empty) and a dumb terminal are honoured.
+    """
+    if not is_terminal(stream) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_ANSI[style]}m{text}\x1b[0m"
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, without characters that would move the cursor or change colours."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+
+
+def say(text: str) -> None:
+    """A note for the person, on stderr, so that stdout stays what other programs read."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(value: Json) -> None:
+    """One JSON document on stdout; keys stay in the order in which they were put in."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=2)
+    print(text)

@@ -1,0 +1,64 @@
+"""What is printed, and where."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.cli import output
+
+
+@given(st.text())
+def test_one_line_is_one_line_without_controls(text: str) -> None:
+    line = output.one_line(text)
+    assert line == "" or (line.isprintable() and len(line.splitlines()) == 1)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextIO]:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w") as stream:
+        yield stream
+    os.close(master)
+
+
+def test_colour_on_a_terminal_only(terminal: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal:
+        assert output.is_terminal(terminal)
+        assert output.colour("x", "red", terminal) == "\x1b[31mx\x1b[0m"
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert output.colour("x", "red", terminal) == "x"
+        monkeypatch.setenv("NO_COLOR", "")
+        monkeypatch.setenv("TERM", "dumb")
+        assert output.colour("x", "red", terminal) == "x"
+    assert not output.is_terminal(terminal)
+    assert output.colour("x", "red", io.StringIO()) == "x"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+def test_json_survives_any_stdout(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    value = {"z": "naïve 技能", "a": ["\udc80", 1, None]}
+    output.print_json(value)
+    sys.stdout.flush()
+    back = json.loads(raw.getvalue().decode(encoding))
+    assert back == value
+    assert list(back) == ["z", "a"]
+
+
+def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say("note")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "note\n")
