@@ -1,0 +1,104 @@
+"""Trees as git stores them: parsed, serialised and edited. Pure but for the two callables that are handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+FOLDER = "040000"
+FILE = "100644"
+EXECUTABLE = "100755"
+
+_FORBIDDEN = {"", ".", "..", ".git", "git~1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a tree.
+
+    Args:
+        mode: six octal digits, as `git ls-tree` shows them (`100644`, `100755`, `120000`, `160000`, `040000`).
+        oid: the object's id.
+    """
+
+    mode: str
+    oid: str
+
+
+def parse(data: bytes, oid_bytes: int) -> dict[str, Entry]:
+    """A tree object's entries by name, in git's order. Names that are no UTF-8 come as Python's paths have them."""
+    entries: dict[str, Entry] = {}
+    at = 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        end = data.index(b"\0", space)
+        name = data[space + 1 : end].decode("utf-8", "surrogateescape")
+        entries[name] = Entry(data[at:space].decode("ascii").zfill(6), data[end + 1 : end + 1 + oid_bytes].hex())
+        at = end + 1 + oid_bytes
+    return entries
+
+
+def serialized(entries: Mapping[str, Entry]) -> bytes:
+    """A tree object's bytes: sorted as git sorts (a folder as if its name ended in a slash)."""
+    rows = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
+    rows.sort(key=lambda row: row[0] + (b"/" if row[1].mode == FOLDER else b""))
+    return b"".join(
+        entry.mode.lstrip("0").encode() + b" " + name + b"\0" + bytes.fromhex(entry.oid) for name, entry in rows
+    )
+
+
+def write_tree(
+    read: Callable[[str], Mapping[str, Entry]],
+    write: Callable[[Mapping[str, Entry]], str],
+    changes: Mapping[str, Entry | None],
+    base: str | None,
+) -> str:
+    """A tree with some paths changed; `ObjectStore.write_tree` says how.
+
+    Args:
+        read: a tree's entries by its id.
+        write: writes a tree and gives its id.
+        base: the tree to start from; None is the empty one.
+    """
+    direct: dict[str, Entry | None] = {}
+    below: dict[str, dict[str, Entry | None]] = {}
+    for path, entry in changes.items():
+        first, slash, rest = path.partition("/")
+        _check(path, first)
+        if slash:
+            below.setdefault(first, {})[rest] = entry
+        else:
+            direct[first] = entry
+    entries = dict(read(base)) if base else {}
+    for name, entry in direct.items():
+        entries.pop(name, None)
+        if entry is not None:
+            entries[name] = entry
+    for name, inner in below.items():
+        _write_below(read, write, entries, name, inner)
+    return write(entries)
+
+
+def _write_below(
+    read: Callable[[str], Mapping[str, Entry]],
+    write: Callable[[Mapping[str, Entry]], str],
+    entries: dict[str, Entry],
+    name: str,
+    inner: Mapping[str, Entry | None],
+) -> None:
+    old = entries.get(name)
+    is_folder = old is not None and old.mode == FOLDER
+    if not is_folder and not any(inner.values()):
+        for path in inner:
+            _check(path, path.partition("/")[0])
+        return
+    oid = write_tree(read, write, inner, old.oid if old is not None and is_folder else None)
+    if read(oid):
+        entries[name] = Entry(FOLDER, oid)
+    else:
+        entries.pop(name)
+
+
+def _check(path: str, part: str) -> None:
+    if part.lower() in _FORBIDDEN or "\0" in part or "\\" in part:
+        raise ValueError(f"{path!r} cannot be a path in a tree")
