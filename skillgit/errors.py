@@ -59,6 +59,14 @@ class RefMovedError(RefusedError):
     """A ref no longer had the value that a transaction expected; nothing was moved."""
 
 
+class ConflictError(RefusedError):
+    """A three-way merge of the document conflicts. `shown` is the document with both sides between markers."""
+
+    def __init__(self, message: str, *, mend: str | None = None, shown: str = "") -> None:
+        super().__init__(message, mend=mend)
+        self.shown = shown
+
+
 class OutsideError(SkillgitError):
     """Models or an environment failed: the run stops, resumable (exit code 3)."""
 

@@ -94,9 +94,7 @@ def canonical_order(current: Scores) -> list[str]:
     return sorted(current, key=lambda task: (_collapse(current[task], "strict") == 1, task))
 
 
-def race(
-    current: Scores, measured: Mapping[str, Any], settings: GateSettings | Mapping[str, Any]
-) -> Verdict | None:
+def race(current: Scores, measured: Mapping[str, Any], settings: GateSettings | Mapping[str, Any]) -> Verdict | None:
     """The verdict on what has been measured so far: the shortest canonical prefix that decides, or None.
 
     `measured` holds the candidate's scores of any of the tasks; only those up to the first gap in canonical order

@@ -52,9 +52,7 @@ def aggregate(proposals: Sequence[Proposal]) -> tuple[list[Proposal], list[Dropp
         if known is None:
             merged[key] = proposal
         else:
-            merged[key] = replace(
-                known, support=known.support + proposal.support, rank=min(known.rank, proposal.rank)
-            )
+            merged[key] = replace(known, support=known.support + proposal.support, rank=min(known.rank, proposal.rank))
     return _without_conflicts(list(merged.values()))
 
 

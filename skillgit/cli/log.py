@@ -1,0 +1,61 @@
+"""`skillgit log`: a skill's steps with their scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.output import colour, one_line, print_json
+
+if TYPE_CHECKING:
+    from skillgit.train.story import Entry
+
+
+@click.command("log")
+@click.argument("name")
+@click.option("--run", "only", metavar="RUN", help="Only this run (a prefix of its id is enough).")
+@click.option("-n", "--max-count", type=click.IntRange(min=1), help="At most this many steps.")
+@click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON, with their edits.")
+def command(name: str, only: str | None, max_count: int | None, as_json: bool) -> None:
+    """Show the steps of skill NAME, newest first: decision, val score, change, edits and cost."""
+    import sys
+    from itertools import islice
+
+    from skillgit.cli import opened
+    from skillgit.cli.progress import MARKS
+    from skillgit.errors import UsageError
+    from skillgit.train import story
+
+    with opened.project() as project:
+        project.config.skill(name)
+        entries = (e for e in story.steps(project.repo, name) if only is None or e.run.startswith(only))
+        shown = list(islice(entries, max_count))
+    if only is not None and not shown:
+        raise UsageError(f"{name} has no run {only}", mend=f"see `skillgit log {name}`")
+    if as_json:
+        print_json([entry.to_json() for entry in shown])
+        return
+    if not shown:
+        print(f"{name} was not trained yet: `skillgit train {name}`")
+    run = ""
+    for entry in shown:
+        if entry.run != run:
+            run = entry.run
+            print(colour(f"run {run}", "bold", sys.stdout))
+        print(colour(row(entry), MARKS.get(entry.record.decision, "dim"), sys.stdout))
+
+
+def row(entry: Entry) -> str:
+    """One step: number, decision, score, change, edits, cost, commit, reason."""
+    from skillgit.cli.progress import reached
+    from skillgit.train.journal import exact_number
+
+    record = entry.record
+    score = reached(entry.score, exact_number(record.maximum)).replace("at most ", "<=")
+    change = "" if entry.delta is None else f"{float(entry.delta) * 100:+.1f}"
+    edits = f"{len(record.commits)} edit{'' if len(record.commits) == 1 else 's'}"
+    cost = f"{record.cost.get('calls', 0)} calls"
+    commit = (entry.commit or "")[:10]
+    text = f"{record.step:>4}  {record.decision:<11} {score:>8} {change:>6}  {edits:<8} {cost:<10} {commit:<10}"
+    return f"{text}  {one_line(record.reason)}"

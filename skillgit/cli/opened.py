@@ -1,0 +1,62 @@
+"""Open project, session and lock for a verb, and close them again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from skillgit.cli.output import say
+from skillgit.cli.progress import watching
+from skillgit.train.project import Project
+from skillgit.train.session import Session
+
+T = TypeVar("T")
+
+
+@contextmanager
+def project(overrides: Iterable[tuple[str, str, str]] = ()) -> Iterator[Project]:
+    """The project around the working directory."""
+    opened = Project.open(Path.cwd(), overrides)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+async def awaiting_session(
+    opened: Project,
+    name: str,
+    work: Callable[[Session], Awaitable[T]],
+    *,
+    optimizer: bool = False,
+    target: str | None = None,
+    yes: bool = False,
+) -> T:
+    """Run `work` on a skill's session, with progress shown."""
+    with watching() as listener:
+        session = opened.session(name, listener, optimizer=optimizer, target=target, yes=yes, say=say)
+        try:
+            return await work(session)
+        finally:
+            await session.close()
+
+
+def with_session(
+    opened: Project,
+    name: str,
+    work: Callable[[Session], Awaitable[T]],
+    *,
+    optimizer: bool = False,
+    target: str | None = None,
+    yes: bool = False,
+) -> T:
+    """The same, on an event loop of its own."""
+    return asyncio.run(awaiting_session(opened, name, work, optimizer=optimizer, target=target, yes=yes))
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on an event loop of its own."""
+    return asyncio.run(work)

@@ -1,0 +1,59 @@
+"""The trained document as it stands in a commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skillgit.document.structure import check_document
+from skillgit.errors import DocumentError
+from skillgit.store.objects import Entry
+from skillgit.store.repository import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A document in a commit: its text, its blob and its mode there."""
+
+    text: str
+    blob: str
+    mode: int
+
+
+def read(repo: Repository, commit: str, path: str) -> Placed:
+    """The document at a commit.
+
+    Raises:
+        DocumentError: it is not there, is no plain file, or is no usable document.
+    """
+    entry = repo.objects.entry(commit, path)
+    where = f"{path} at {commit[:12]}"
+    if entry is None:
+        raise DocumentError(f"{where}: there is no such file", mend=f"commit {path} first")
+    if entry.mode not in (0o100644, 0o100755):
+        raise DocumentError(f"{where}: not a plain file", mend="commit the document itself, no link or folder")
+    return read_blob(repo, entry.oid, entry.mode, where)
+
+
+def read_blob(repo: Repository, blob: str, mode: int, where: str) -> Placed:
+    """A document that need not be in a commit.
+
+    Raises:
+        DocumentError: it is no usable document.
+    """
+    return Placed(check_document(repo.objects.read_blob(blob), where), blob, mode)
+
+
+def blob_at(repo: Repository, commit: str, path: str) -> str | None:
+    """The document's blob at a commit, None where it has none."""
+    entry = repo.objects.entry(commit, path)
+    return entry.oid if entry else None
+
+
+def replaced(repo: Repository, commit: str, path: str, text: str, mode: int) -> tuple[str, str]:
+    """Write a document into a commit's tree.
+
+    Returns: the new tree and the document's blob.
+    """
+    blob = repo.objects.write_blob(text.encode())
+    tree = repo.objects.write_tree({path: Entry(mode, blob)}, repo.objects.read_commit(commit).tree)
+    return tree, blob

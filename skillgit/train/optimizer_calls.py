@@ -1,0 +1,102 @@
+"""Calls of the optimizer: cached, counted, retried once and firmer when a reply cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from skillgit.errors import ReplyError
+from skillgit.models.base import Model, Request, Turn, Usage
+from skillgit.models.cache import call_key
+from skillgit.train.prompts import fill, sections
+from skillgit.train.rollout import Cache
+
+T = TypeVar("T")
+
+MOST_UNUSABLE = 3
+"""Calls in a row without a usable reply, the firmer retry included, after which a run stops (exit code 3)."""
+
+
+@dataclass(slots=True)
+class CallLog:
+    """What one step's optimizer calls were, for the evidence ref and the record."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    usable: int = 0
+    unusable: int = 0
+    last_problem: str = ""
+
+
+class OptimizerCalls:
+    """The optimizer, within one run."""
+
+    def __init__(self, model: Model, cache: Cache, run: str, *, on_usage: Callable[[Usage], None]) -> None:
+        self._model = model
+        self._cache = cache
+        self._run = run
+        self._on_usage = on_usage
+
+    @property
+    def model(self) -> Model:
+        """The backend."""
+        return self._model
+
+    async def ask(self, step: int, stage: str, request: Request, read: Callable[[str], T], log: CallLog) -> T | None:
+        """Ask, and read the reply.
+
+        Args:
+            stage: `failure/2`; together with the prompt it names the call.
+            read: turns the reply's text into a value, raising ReplyError where it cannot be used.
+
+        Returns: None where neither the first reply nor a firmer retry could be read; it is kept in the log.
+
+        Raises:
+            ModelError: the call itself failed.
+        """
+        key = self._key(step, stage, request)
+        known = self._cache.get(key)
+        if known is not None:
+            log.entries.append(_entry(stage, 0, request, known["text"], None))
+            log.usable += 1
+            return read(known["text"])
+        for attempt in range(2):
+            reply = await self._model.complete(request)
+            self._on_usage(reply.usage)
+            try:
+                if not reply.complete:
+                    raise ReplyError("the reply was cut off by the token limit")
+                value = read(reply.text)
+            except ReplyError as error:
+                log.last_problem = str(error)
+                log.entries.append(_entry(stage, attempt, request, reply.text, str(error)))
+                retry = fill(sections("full/retry")["user"], {"problem": str(error)})
+                said = (Turn("assistant", reply.text or "(nothing)"), Turn("user", retry))
+                request = replace(request, turns=(*request.turns, *said))
+                continue
+            # Only a usable reply is kept, under the first prompt: a run that goes on asks broken calls again.
+            self._cache.put(key, {"text": reply.text}, "optimizer")
+            log.entries.append(_entry(stage, attempt, request, reply.text, None))
+            log.usable += 1
+            return value
+        log.unusable += 1
+        return None
+
+    def _key(self, step: int, stage: str, request: Request) -> str:
+        return call_key(
+            kind="optimizer",
+            run=self._run,
+            step=step,
+            stage=stage,
+            system=request.system,
+            turns=[[turn.role, turn.text] for turn in request.turns],
+            schema=request.schema,
+            model=self._model.name,
+            settings=dict(self._model.settings),
+        )
+
+
+def _entry(stage: str, attempt: int, request: Request, reply: str, problem: str | None) -> dict[str, Any]:
+    turns = [[turn.role, turn.text] for turn in request.turns]
+    found = {"stage": stage, "attempt": attempt, "system": request.system, "turns": turns, "reply": reply}
+    return found if problem is None else {**found, "problem": problem}

@@ -1,0 +1,134 @@
+"""Open what a command works on: the repository, its configuration, a skill with its environment and models."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillgit.config import FILE_NAME, Config, ModelSettings, parse
+from skillgit.envs.builtin import resolve_env
+from skillgit.envs.contract import Environment
+from skillgit.envs.loading import load_environment
+from skillgit.errors import ConfigError
+from skillgit.models.base import Model
+from skillgit.models.cache import CallCache
+from skillgit.models.registry import open_model
+from skillgit.store.repository import Repository
+from skillgit.train.events import Event
+from skillgit.train.session import Session
+
+CACHE_FILE = "calls.sqlite3"
+
+
+@dataclass(slots=True)
+class Project:
+    """A repository with its configuration.
+
+    Args:
+        root: where configuration and environments are read from: the work tree, or, for a bare repository, a
+            temporary copy of what HEAD's tree holds.
+    """
+
+    repo: Repository
+    config: Config
+    root: Path
+    temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def open(cls, start: Path, overrides: Iterable[tuple[str, str, str]] = ()) -> Project:
+        """Find the repository around `start` and read its skillgit.yaml.
+
+        Raises:
+            RepositoryError: no repository. ConfigError: no or a wrong configuration.
+        """
+        repo = Repository.open(start)
+        if repo.work_tree is not None:
+            return cls(repo, _read(repo.work_tree, overrides), repo.work_tree)
+        temporary = tempfile.TemporaryDirectory(prefix="skillgit-")
+        root = Path(temporary.name)
+        _export(repo, "HEAD", root)
+        return cls(repo, _read(root, overrides), root, temporary)
+
+    def environment(self, name: str) -> Environment:
+        """The environment of a skill.
+
+        Raises:
+            ConfigError: names file, line and key.
+        """
+        spec = self.config.skill(name).env
+        return load_environment(resolve_env(spec, self.root), label=spec)
+
+    def model(
+        self, name: str, role: str, *, override: str | None = None, yes: bool = False, say: Callable[[str], None]
+    ) -> Model:
+        """The model of a role; `override` is a `provider/model` from the command line."""
+        if override is not None:
+            chosen = ModelSettings.model_validate(override) if "/" in override else _no_model(override)
+        else:
+            chosen = self.config.model(name, "target" if role == "target" else "optimizer")
+        return open_model(chosen, self.config.limits, yes=yes, say=say)
+
+    def session(
+        self,
+        name: str,
+        listener: Callable[[Event], None],
+        *,
+        optimizer: bool,
+        target: str | None = None,
+        yes: bool = False,
+        say: Callable[[str], None],
+    ) -> Session:
+        """A skill, opened. The caller closes it."""
+        settings = self.config.skill(name)
+        environment = self.environment(name)
+        target_model = self.model(name, "target", override=target, yes=yes, say=say)
+        optimizer_model = self.model(name, "optimizer", yes=yes, say=say) if optimizer else None
+        cache = CallCache.open(self.repo.state_dir / CACHE_FILE)
+        return Session(name, settings, self.repo, environment, target_model, optimizer_model, cache, listener)
+
+    def has_uncommitted(self, path: str) -> bool:
+        """Whether the work tree's copy of a file differs from HEAD's: training reads commits only."""
+        if self.repo.work_tree is None or self.repo.is_unborn():
+            return False
+        return self.repo.git("diff", "--quiet", "HEAD", "--", f":(top,literal){path}", check=False).code == 1
+
+    def close(self) -> None:
+        """Remove the temporary copy of a bare repository's tree."""
+        if self.temporary is not None:
+            self.temporary.cleanup()
+
+
+def _no_model(name: str) -> ModelSettings:
+    raise ConfigError(f"{name!r} is no model", mend="write provider/model, for example openai/gpt-5.5-mini")
+
+
+def _read(root: Path, overrides: Iterable[tuple[str, str, str]]) -> Config:
+    path = root / FILE_NAME
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{FILE_NAME}: there is none at the repository's root", mend="run `skillgit init`") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{FILE_NAME}: not UTF-8", mend="save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{FILE_NAME}: {error.strerror}", mend="make it readable") from None
+    return parse(text, FILE_NAME, overrides)
+
+
+def _export(repo: Repository, rev: str, root: Path) -> None:
+    """Write a revision's files, links and submodules left out, for a bare repository."""
+    commit = repo.resolve(rev)
+    if commit is None:
+        raise ConfigError(f"{FILE_NAME}: {rev} has no commit", mend="push a commit with skillgit.yaml first")
+    for path, entry in repo.objects.list_files(commit).items():
+        if entry.mode not in (0o100644, 0o100755):
+            continue
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(repo.objects.read_blob(entry.oid))
+    if not any(root.iterdir()):
+        shutil.rmtree(root)
+        raise ConfigError(f"{FILE_NAME}: {rev} is empty", mend="push a commit with skillgit.yaml first")

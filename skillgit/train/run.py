@@ -1,0 +1,205 @@
+"""A run in memory: its state, its scores, and the ways to move both forward in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from skillgit.envs.contract import exact
+from skillgit.errors import MeasurementError
+from skillgit.models.usage import Ledger
+from skillgit.store.locks import SkillLock
+from skillgit.train import documents, scores
+from skillgit.train.documents import Placed
+from skillgit.train.events import Note, StageStarted, StepFinished
+from skillgit.train.history import records
+from skillgit.train.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
+from skillgit.train.measure import measure_all
+from skillgit.train.messages import Place, epoch_message
+from skillgit.train.record import Moves, rollout_evidence, write_step
+from skillgit.train.scores import Measurement
+from skillgit.train.session import Session
+
+
+@dataclass(slots=True)
+class Run:
+    """A run between two steps.
+
+    Args:
+        journal: the journal's tip; None before step 0 is written.
+        measured: val measurements by blob: the incumbent's and the best document's.
+    """
+
+    session: Session
+    lock: SkillLock
+    info: RunInfo
+    state: RunState
+    journal: str | None
+    measured: dict[str, Measurement]
+    evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """As it was when the run began."""
+        return int(self.info.settings["steps_per_epoch"])
+
+    def place(self, step: int, epoch: int) -> Place:
+        """What messages of a step say about themselves."""
+        return Place(self.info.skill, self.info.run, step, epoch)
+
+    def document(self) -> Placed:
+        """The incumbent."""
+        return documents.read(self.session.repo, self.state.tip, self.info.document)
+
+    def score(self, blob: str) -> Fraction | None:
+        """The gate metric of a measured document."""
+        measurement = self.measured.get(blob)
+        metric = self.session.settings.evaluation.gate_metric
+        return scores.mean(measurement, metric) if measurement is not None else None
+
+    async def measure(self, placed: Placed, stage: str) -> None:
+        """Measure a document on all val tasks, unless its scores are known.
+
+        Raises:
+            MeasurementError: too many val tasks have no score.
+        """
+        if placed.blob in self.measured:
+            return
+        session = self.session
+        repeats = session.settings.evaluation.repeats
+        total = len(session.val) * repeats
+        session.tell(StageStarted(self.state.step, self.state.epoch, stage, total))
+        measurement, rollouts = await measure_all(
+            session.roller(stage), placed.text, placed.blob, session.val, repeats, session.tell
+        )
+        if scores.coverage(measurement) < exact(session.settings.evaluation.min_coverage):
+            failed = [r for r in rollouts if r.attempt is None]
+            reason = f"{len(failed)} of {len(rollouts)} val attempts failed; the last: {failed[-1].error}"
+            raise MeasurementError(reason, mend="mend it and run the same command again")
+        self.measured[placed.blob] = measurement
+        self.evidence.setdefault("val.jsonl", []).extend(rollout_evidence(rollouts, placed.blob))
+
+    def write(self, state: RunState, record: StepRecord, keeps: Sequence[str], moves: Moves) -> None:
+        """Write a step and make `state` the run's state.
+
+        Raises:
+            RefMovedError: a ref was moved by somebody; the run is as before.
+        """
+        session = self.session
+        record.cost = session.cost()
+        record.models = session.model_names
+        record.best = exact_text(self.score(state.best))
+        kept = {blob: scores.encode(self.measured[blob]) for blob in (state.incumbent, state.best)}
+        self.journal = write_step(
+            session,
+            self.lock,
+            self.info,
+            state,
+            record,
+            kept,
+            previous=self.journal,
+            keeps=keeps,
+            moves=moves,
+            evidence=self.evidence,
+        )
+        self.state = state
+        self.measured = {blob: self.measured[blob] for blob in kept}
+        self.evidence = {}
+        session.ledger = Ledger()
+        session.tell(_finished(record))
+
+    def tag(self, moves: Moves, record: StepRecord, state: RunState) -> None:
+        """Queue the epoch's annotated tag: made by the epoch's last step."""
+        repo, refs = self.session.repo, self.session.refs
+        ref = refs.epoch_tag(self.info.run, record.epoch)
+        earlier = records(repo, self.journal) if self.journal else []
+        shown = [r for r in (*earlier, record) if r.epoch == record.epoch and r.kind in ("step", "baseline")]
+        record.best = exact_text(self.score(state.best))
+        message = epoch_message(self.place(record.step, record.epoch), shown, state, exact_number(record.best))
+        tag = repo.objects.write_tag(ref.removeprefix("refs/tags/"), state.tip, message)
+        moves.add(ref, repo.read_ref(ref), tag)
+
+    def end_reason(self, state: RunState) -> str | None:
+        """Why the run ends in this state, None where it goes on."""
+        measurement = self.measured[state.incumbent]
+        if self.score(state.incumbent) == 1 and scores.coverage(measurement) == 1:
+            return "val is at its ceiling"
+        if state.idle >= self.steps_per_epoch:
+            return "nothing fails on train any more"
+        return "all epochs are done" if state.step >= self.info.total_steps else None
+
+    async def adopt_tip(self) -> None:
+        """People's commits on the branch: theirs becomes the incumbent, even when it scores lower; best stays.
+
+        Raises:
+            RefMovedError: the branch moved again meanwhile; call again.
+        """
+        session = self.session
+        repo, branch = session.repo, session.refs.branch
+        tip = repo.read_ref(branch)
+        moves = Moves()
+        if tip is None:
+            session.tell(Note(f"{branch} was gone; it is set back to {self.state.tip[:12]}"))
+            moves.add(branch, None, self.state.tip)
+            tip = self.state.tip
+        elif tip == self.state.tip:
+            return
+        placed = documents.read(repo, tip, self.info.document)
+        session.tell(Note(f"{branch} was moved to {tip[:12]} by somebody; its document is the incumbent now"))
+        await self.measure(placed, "human")
+        await self.record_event("human", "somebody committed on the branch", tip, placed, moves)
+
+    async def record_event(self, kind: str, reason: str, tip: str, placed: Placed, moves: Moves) -> None:
+        """A journal entry that is no step: the incumbent becomes the document at `tip`."""
+        before = self.state
+        best, best_commit = before.best, before.best_commit
+        mine, bar = self.score(placed.blob), self.score(best)
+        # After measuring anew, best is the higher of tip and best, and a tie goes to the tip.
+        tie_wins = kind in ("baseline", "remeasure")
+        if mine is not None and (bar is None or mine > bar or (tie_wins and mine == bar)):
+            best, best_commit = placed.blob, tip
+        state = replace(before, tip=tip, incumbent=placed.blob, best=best, best_commit=best_commit)
+        measurement = self.measured[placed.blob]
+        record = StepRecord(
+            kind=kind,
+            step=before.step,
+            epoch=before.epoch,
+            decision=kind,
+            reason=reason,
+            document=placed.blob,
+            document_before=before.incumbent,
+            score=exact_text(mine),
+            score_hard=exact_text(scores.mean(measurement, "hard")),
+            score_soft=exact_text(scores.mean(measurement, "soft")),
+            prefix=len(measurement),
+            val_tasks=len(measurement),
+            scores=scores.encode(measurement),
+        )
+        state.reason = self.end_reason(state) or ""
+        state.status = "finished" if state.reason else "running"
+        best_ref = self.session.refs.best
+        moves.add(best_ref, self.session.repo.read_ref(best_ref), best_commit)
+        self.write(state, record, [tip], moves)
+
+
+def _finished(record: StepRecord) -> StepFinished:
+    return StepFinished(
+        step=record.step,
+        epoch=record.epoch,
+        decision=record.decision,
+        score=exact_number(record.score),
+        maximum=exact_number(record.maximum),
+        before=exact_number(record.before),
+        best=exact_number(record.best),
+        edits=len(record.commits),
+        reason=record.reason,
+        calls=int(record.cost["calls"]),
+        tokens=int(record.cost["tokens"]),
+    )
+
+
+def comparable(known: Mapping[str, Any] | None, blob: str) -> Measurement | None:
+    """A blob's measurement from a journal's scores."""
+    return scores.decode(known[blob]) if known and blob in known else None

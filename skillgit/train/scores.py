@@ -1,0 +1,85 @@
+"""Scores of one document on the val tasks, exact, as the journal keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from skillgit.errors import MeasurementError
+
+Metric = Literal["hard", "soft"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One scored attempt."""
+
+    hard: Fraction
+    soft: Fraction
+
+    def value(self, metric: Metric) -> Fraction:
+        """The number that the gate looks at."""
+        return self.hard if metric == "hard" else self.soft
+
+
+Measurement = dict[str, tuple[Trial | None, ...]]
+"""Task id to its trials, `repeats` of them; None is an errored rollout."""
+
+
+def by_metric(measurement: Measurement, metric: Metric) -> dict[str, list[Fraction | None]]:
+    """What the gate takes."""
+    return {
+        task: [None if trial is None else trial.value(metric) for trial in trials]
+        for task, trials in measurement.items()
+    }
+
+
+def mean(measurement: Measurement, metric: Metric) -> Fraction | None:
+    """Mean over tasks of the mean over trials; tasks without a score are left out. None where no task has one."""
+    per_task = []
+    for trials in measurement.values():
+        values = [trial.value(metric) for trial in trials if trial is not None]
+        if values:
+            per_task.append(Fraction(sum(values), len(values)))
+    return Fraction(sum(per_task), len(per_task)) if per_task else None
+
+
+def coverage(measurement: Measurement) -> Fraction:
+    """The share of tasks with at least one score."""
+    if not measurement:
+        return Fraction(0)
+    return Fraction(sum(any(t is not None for t in trials) for trials in measurement.values()), len(measurement))
+
+
+def encode(measurement: Measurement) -> dict[str, Any]:
+    """Plain JSON, tasks sorted: `{"t-1": [["1/1", "1/1"], null]}`."""
+    return {
+        task: [None if trial is None else [_text(trial.hard), _text(trial.soft)] for trial in measurement[task]]
+        for task in sorted(measurement)
+    }
+
+
+def decode(value: Mapping[str, Iterable[Any]]) -> Measurement:
+    """The inverse of `encode`.
+
+    Raises:
+        MeasurementError: not what `encode` writes.
+    """
+    try:
+        return {
+            task: tuple(None if t is None else Trial(Fraction(t[0]), Fraction(t[1])) for t in trials)
+            for task, trials in value.items()
+        }
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, AttributeError):
+        raise MeasurementError("a journal's scores are not readable", mend="run `skillgit doctor`") from None
+
+
+def _text(number: Fraction) -> str:
+    return f"{number.numerator}/{number.denominator}"
+
+
+def decimal(number: Fraction | None) -> str:
+    """Six decimals, as trailers and tables show a score; a dash for none."""
+    return "-" if number is None else f"{float(number):.6f}"

@@ -1,0 +1,103 @@
+"""Everything outside of the loop that a run touches: repository, environment, models, cache, and who watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from skillgit.config import SkillSettings
+from skillgit.envs.contract import Environment, Task
+from skillgit.envs.digests import val_digest
+from skillgit.models.base import Model, Usage
+from skillgit.models.cache import CallCache
+from skillgit.models.usage import Ledger
+from skillgit.store.refs import SkillRefs
+from skillgit.store.repository import Repository
+from skillgit.train.events import Event, Listener
+from skillgit.train.gate import GateSettings
+from skillgit.train.rollout import Roller
+
+
+@dataclass(slots=True)
+class Session:
+    """One skill, opened for training or measuring. `ledger` is what the current step has spent so far."""
+
+    name: str
+    settings: SkillSettings
+    repo: Repository
+    environment: Environment
+    target: Model
+    optimizer: Model | None
+    cache: CallCache
+    listener: Listener
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def refs(self) -> SkillRefs:
+        """Names of the skill's refs."""
+        return SkillRefs(self.name)
+
+    @property
+    def val(self) -> tuple[Task, ...]:
+        """The tasks that the gate measures on."""
+        return self.environment.tasks("val")
+
+    @property
+    def val_digest(self) -> str:
+        """`Skill-Val`: scores compare only where it is equal."""
+        return val_digest(self.environment, repeats=self.settings.evaluation.repeats)
+
+    @property
+    def target_identity(self) -> dict[str, Any]:
+        """The target and all that changes its replies."""
+        return {"name": self.target.name, "settings": dict(self.target.settings)}
+
+    @property
+    def gate(self) -> GateSettings:
+        """The gate's rule."""
+        chosen = self.settings.evaluation
+        return GateSettings(chosen.gate_mode, chosen.no_regression, chosen.min_coverage)
+
+    @property
+    def gate_text(self) -> str:
+        """`Skill-Gate`: the rule in a word, the metric, tasks and repeats."""
+        chosen = self.settings.evaluation
+        extra = " no_regression" if chosen.no_regression else ""
+        return f"{chosen.gate_mode} {chosen.gate_metric}{extra} n={len(self.val)} repeats={chosen.repeats}"
+
+    @property
+    def model_names(self) -> dict[str, str]:
+        """By role."""
+        optimizer = self.optimizer.name if self.optimizer else ""
+        return {"target": self.target.name, "optimizer": optimizer}
+
+    def roller(self, stage: str) -> Roller:
+        """Makes rollouts whose usage counts as the target's in this stage."""
+        return Roller(self.environment, self.target, self.cache, on_usage=self.spender("target", stage))
+
+    def spender(self, role: Literal["target", "optimizer"], stage: str) -> Callable[[Usage], None]:
+        """Counts usage in the ledger."""
+        return lambda usage: self.ledger.add(role, stage, self.model_names[role], usage)
+
+    def cost(self) -> dict[str, Any]:
+        """What the step has spent, as records keep it: totals, `usd` where all prices are known, and the rows."""
+        total, usd = self.ledger.total(), self.ledger.usd()
+        return {
+            "calls": total.calls,
+            "tokens": total.tokens,
+            "usd": None if usd is None else f"{usd:.4f}",
+            "rows": self.ledger.to_json(),
+        }
+
+    def tell(self, event: Event) -> None:
+        """Tell who watches."""
+        self.listener(event)
+
+    async def close(self) -> None:
+        """Give everything back."""
+        await self.environment.close()
+        await self.target.close()
+        if self.optimizer is not None and self.optimizer is not self.target:
+            await self.optimizer.close()
+        self.cache.close()

@@ -1,0 +1,212 @@
+"""Where training starts: resume an unfinished run, or begin one (DESIGN, section 2, Where training starts)."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+from skillgit.config import SkillSettings
+from skillgit.errors import RefusedError, RepositoryError
+from skillgit.store.locks import SkillLock
+from skillgit.store.merging import merge_tree
+from skillgit.store.refs import new_run_id
+from skillgit.store.repository import Repository
+from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
+from skillgit.train import documents, history
+from skillgit.train.documents import blob_at
+from skillgit.train.events import Note
+from skillgit.train.journal import Journal, RunInfo, RunState
+from skillgit.train.messages import Place, plain_message
+from skillgit.train.record import Moves, end_run
+from skillgit.train.run import Run, comparable
+from skillgit.train.schedule import steps_per_epoch
+from skillgit.train.session import Session
+
+RUN_SETTINGS = ("train", "gradient", "optimizer", "evaluation")
+
+
+async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
+    """Bring an interrupted transaction to its end, then resume the unfinished run or begin a new one.
+
+    Raises:
+        RefusedError: the branch is checked out, or a merge of the base conflicts.
+        MeasurementError, ModelError: the baseline could not be measured; nothing is lost.
+    """
+    repo = session.repo
+    refuse_checked_out(repo, session.refs.branch)
+    last = recover(session, lock)
+    if last is not None and last.state.status == "running":
+        if not fresh:
+            return await _resume(session, lock, last)
+        _give_up(session, lock, last)
+    return await _new_run(session, lock, last)
+
+
+def refuse_checked_out(repo: Repository, branch: str) -> None:
+    """Training moves the branch, so no work tree may have it checked out."""
+    where = repo.checked_out_at(branch)
+    if where is not None:
+        short = branch.removeprefix("refs/heads/")
+        raise RefusedError(f"{short} is checked out at {where}", mend="switch that work tree to another branch")
+
+
+def recover(session: Session, lock: SkillLock) -> Journal | None:
+    """Roll a half-finished transaction forward from the newest journal.
+
+    Returns: that journal, None where the skill has none.
+    """
+    repo = session.repo
+    if lock.took_over:
+        session.tell(Note(lock.took_over))
+    for path in remove_stale_locks(repo, lock.inherited):
+        session.tell(Note(f"removed the leftover lock file {path.name} of an interrupted transaction"))
+    last = history.latest(repo, session.name)
+    if last is None:
+        return None
+    pending = [RefUpdate(str(ref), old, new) for ref, old, new in last.record.refs]
+    # Only a crash inside the transaction leaves refs at their old values; then the lock names its owner.
+    if lock.inherited:
+        outcome = roll_forward(repo, pending)
+        for update in outcome.done:
+            session.tell(Note(f"{update.ref} was brought to {str(update.new)[:12]}: its transaction was interrupted"))
+    return last
+
+
+def run_settings(settings: SkillSettings, train_tasks: int) -> dict[str, Any]:
+    """What a run is started with, and resumed with."""
+    chosen = {section: getattr(settings, section).model_dump() for section in RUN_SETTINGS}
+    chosen["steps_per_epoch"] = steps_per_epoch(train_tasks, settings.train.batch_size)
+    return chosen
+
+
+async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
+    now = run_settings(session.settings, len(session.environment.tasks("train")))
+    changed = [s for s in RUN_SETTINGS if now[s] != last.info.settings.get(s)]
+    if changed:
+        note = f"the unfinished run keeps the settings it began with ({', '.join(changed)} differ now)"
+        session.tell(Note(f"{note}; --fresh starts a new run"))
+        kept = {s: getattr(session.settings, s).model_validate(last.info.settings[s]) for s in changed}
+        session.settings = session.settings.model_copy(update=kept)
+    same = last.state.val == session.val_digest and last.state.target == session.target_identity
+    measured = {}
+    for blob in (last.state.incumbent, last.state.best):
+        known = comparable(last.scores, blob) if same else None
+        if known is not None:
+            measured[blob] = known
+    run = Run(session, lock, last.info, last.state, last.commit, measured)
+    await run.adopt_tip() if same else await _measure_anew(run)
+    return run
+
+
+async def _measure_anew(run: Run) -> None:
+    """Tasks grew, or the target is another: tip and best are measured first, so that scores compare."""
+    session, state = run.session, run.state
+    session.tell(Note("val tasks or target changed since the last measurement: tip and best are measured anew"))
+    tip = session.repo.read_ref(session.refs.branch) or state.tip
+    moves = Moves()
+    moves.add(session.refs.branch, session.repo.read_ref(session.refs.branch), tip)
+    placed = documents.read(session.repo, tip, run.info.document)
+    await run.measure(placed, "baseline")
+    await run.measure(documents.read(session.repo, state.best_commit, run.info.document), "baseline")
+    state.val, state.target, state.tried = session.val_digest, session.target_identity, []
+    await run.record_event("remeasure", "val tasks or target changed", tip, placed, moves)
+
+
+def _give_up(session: Session, lock: SkillLock, last: Journal) -> None:
+    end_run(session, lock, last, "given up with --fresh")
+    session.tell(Note(f"run {last.info.run} was given up after step {last.state.step}"))
+
+
+async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> Run:
+    repo, path = session.repo, session.settings.document
+    base = base_commit(session)
+    documents.read(repo, base, path)  # a document that the base lacks is said before anything is measured
+    branch, best = repo.read_ref(session.refs.branch), repo.read_ref(session.refs.best)
+    tip = branch or _remote_tip(session) or base
+    run_id = new_run_id(datetime.now(UTC), os.urandom(10))
+    place = Place(session.name, run_id, 0, 1)
+    moved_by_us = last is not None and tip == last.state.tip
+    if best is not None and moved_by_us and blob_at(repo, best, path) != blob_at(repo, tip, path):
+        tip = _bring_back(session, place, tip, best)
+    if not repo.objects.is_ancestor(base, tip):
+        tip = merge_base_in(session, place, tip, base)
+    placed = documents.read(repo, tip, path)
+    same = last is not None and last.state.val == session.val_digest and last.state.target == session.target_identity
+    known = last.scores if last is not None and same else None
+    anchors = {placed.blob, blob_at(repo, best, path) if best else None} - {None}
+    measured = {blob: m for blob in anchors if blob and (m := comparable(known, blob)) is not None}
+    settings = run_settings(session.settings, len(session.environment.tasks("train")))
+    total = settings["steps_per_epoch"] * session.settings.train.num_epochs
+    info = RunInfo(run_id, session.name, path, base, settings, total)
+    best_blob = blob_at(repo, best, path) if best else None
+    state = RunState(
+        tip=tip,
+        incumbent=placed.blob,
+        best=best_blob or placed.blob,
+        best_commit=best or tip,
+        val=session.val_digest,
+        target=session.target_identity,
+    )
+    run = Run(session, lock, info, state, None, measured)
+    await run.measure(placed, "baseline")
+    if best is not None and best_blob is not None:
+        await run.measure(documents.read(repo, best, path), "baseline")
+    moves = Moves()
+    moves.add(session.refs.branch, branch, tip)
+    await run.record_event("baseline", "the document that training starts from", tip, placed, moves)
+    return run
+
+
+def base_commit(session: Session) -> str:
+    """The commit of `merge.into`, HEAD's where it is unset.
+
+    Raises:
+        RepositoryError: there is no such branch, or no commit yet.
+    """
+    repo, into = session.repo, session.settings.merge.into
+    base = repo.resolve(f"refs/heads/{into}" if into else "HEAD")
+    if base is None:
+        what = f"the base branch {into}" if into else "HEAD"
+        raise RepositoryError(f"{what} has no commit", mend="commit the document first, or set merge.into")
+    return base
+
+
+def _remote_tip(session: Session) -> str | None:
+    """The fetched `skill/<name>`, of origin first."""
+    short = session.refs.branch.removeprefix("refs/heads/")
+    found = {r: oid for r, oid in session.repo.list_refs("refs/remotes/").items() if r.split("/", 3)[-1] == short}
+    if not found:
+        return None
+    first = sorted(found, key=lambda ref: (not ref.startswith("refs/remotes/origin/"), ref))[0]
+    session.tell(Note(f"training starts from {first.removeprefix('refs/remotes/')}"))
+    return found[first]
+
+
+def _bring_back(session: Session, place: Place, tip: str, best: str) -> str:
+    """A `revert` commit whose document is the best one."""
+    repo, path = session.repo, session.settings.document
+    placed = documents.read(repo, best, path)
+    tree, _ = documents.replaced(repo, tip, path, placed.text, placed.mode)
+    message = plain_message(
+        place, "revert", "bring back the best document", f"Training goes on from the document of {best}."
+    )
+    return repo.objects.write_commit(tree, [tip], message)
+
+
+def merge_base_in(session: Session, place: Place, tip: str, base: str) -> str:
+    """A `merge` commit on the training branch: first parent the tip, second the base.
+
+    Raises:
+        RefusedError: the two conflict; names the files.
+    """
+    repo = session.repo
+    merged = merge_tree(repo, tip, base)
+    if merged.conflicts:
+        short = session.refs.branch.removeprefix("refs/heads/")
+        files = ", ".join(sorted(merged.conflicts)[:5])
+        raise RefusedError(
+            f"{short} and the base branch conflict in {files}", mend=f"merge the base into {short} by hand"
+        )
+    message = plain_message(place, "merge", "merge the base branch", f"Brings {base} into the training branch.")
+    return repo.objects.write_commit(merged.tree, [tip, base], message)
