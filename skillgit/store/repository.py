@@ -23,6 +23,7 @@ class Repository:
         common_dir: the git directory that all work trees share.
         work_tree: the work tree's root; None in a bare repository.
         object_format: `sha1` or `sha256`.
+        runner: runs git in the work tree's root (in a bare repository: in the git directory).
     """
 
     def __init__(self, git_dir: Path, common_dir: Path, work_tree: Path | None, object_format: str) -> None:
@@ -31,7 +32,7 @@ class Repository:
         self.work_tree = work_tree
         self.bare = work_tree is None
         self.object_format = object_format
-        self._git = Git(work_tree or git_dir)
+        self.runner = Git(work_tree or git_dir)
 
     @classmethod
     def open(cls, start: Path) -> Repository:
@@ -65,7 +66,7 @@ class Repository:
     @functools.cached_property
     def objects(self) -> objects.ObjectStore:
         """The repository's objects; opened on first use, since it loads libgit2."""
-        return objects.open_objects(self._git, self.common_dir, self.object_format)
+        return objects.open_objects(self.runner, self.common_dir, self.object_format)
 
     @property
     def state_dir(self) -> Path:
@@ -89,12 +90,12 @@ class Repository:
         env: Mapping[str, str] | None = None,
         pass_fds: tuple[int, ...] = (),
     ) -> GitResult:
-        """Run git in the work tree's root (in a bare repository: in the git directory). See `process.Git.run`.
+        """Run git. See `process.Git.run`.
 
         Raises:
             RepositoryError, RefusedError: git failed (only with `check`), with git's own first line.
         """
-        return self._git.run(*args, input=input, check=check, env=env, pass_fds=pass_fds)
+        return self.runner.run(*args, input=input, check=check, env=env, pass_fds=pass_fds)
 
     def identity(self) -> str:
         """Who would commit: `Name <email>`.
@@ -102,8 +103,8 @@ class Repository:
         Raises:
             RepositoryError: git has no identity; says the two commands that give it one.
         """
-        identity.person(self._git, "GIT_AUTHOR_IDENT")
-        return identity.person(self._git).rsplit(" ", 2)[0]
+        identity.person(self.runner, "GIT_AUTHOR_IDENT")
+        return identity.person(self.runner).rsplit(" ", 2)[0]
 
     def head_branch(self) -> str | None:
         """The checked out branch as a whole ref (`refs/heads/main`), born or not; None when HEAD is detached."""
@@ -147,7 +148,7 @@ class Repository:
 
     def checked_out_at(self, branch_ref: str) -> Path | None:
         """The work tree that has a branch (a whole ref) checked out, or is rebasing or bisecting it; None: no one."""
-        return worktrees.using(self._git, self.common_dir, branch_ref)
+        return worktrees.using(self.runner, self.common_dir, branch_ref)
 
     def config(self, key: str) -> str | None:
         """A setting's value as git sees it; None where it is not set."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-FOLDER = "040000"
-FILE = "100644"
-EXECUTABLE = "100755"
+FOLDER = 0o040000
+FILE = 0o100644
+EXECUTABLE = 0o100755
 
 _FORBIDDEN = {"", ".", "..", ".git", "git~1"}
 
@@ -17,11 +17,11 @@ class Entry:
     """One entry of a tree.
 
     Args:
-        mode: six octal digits, as `git ls-tree` shows them (`100644`, `100755`, `120000`, `160000`, `040000`).
+        mode: what it is: 0o100644 a file, 0o100755 one that can be run, 0o120000 a link, 0o160000 a submodule, FOLDER.
         oid: the object's id.
     """
 
-    mode: str
+    mode: int
     oid: str
 
 
@@ -33,7 +33,7 @@ def parse(data: bytes, oid_bytes: int) -> dict[str, Entry]:
         space = data.index(b" ", at)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        entries[name] = Entry(data[at:space].decode("ascii").zfill(6), data[end + 1 : end + 1 + oid_bytes].hex())
+        entries[name] = Entry(int(data[at:space], 8), data[end + 1 : end + 1 + oid_bytes].hex())
         at = end + 1 + oid_bytes
     return entries
 
@@ -42,9 +42,7 @@ def serialized(entries: Mapping[str, Entry]) -> bytes:
     """A tree object's bytes: sorted as git sorts (a folder as if its name ended in a slash)."""
     rows = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
     rows.sort(key=lambda row: row[0] + (b"/" if row[1].mode == FOLDER else b""))
-    return b"".join(
-        entry.mode.lstrip("0").encode() + b" " + name + b"\0" + bytes.fromhex(entry.oid) for name, entry in rows
-    )
+    return b"".join(b"%o " % entry.mode + name + b"\0" + bytes.fromhex(entry.oid) for name, entry in rows)
 
 
 def write_tree(
