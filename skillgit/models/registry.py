@@ -1,0 +1,44 @@
+"""From `provider/model` to a backend. Each provider's SDK is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skillgit.config import Limits, ModelSettings
+from skillgit.errors import ConfigError
+from skillgit.models.base import Model
+from skillgit.strictyaml import nearest
+
+PROVIDERS = ("anthropic", "local", "openai")
+
+
+def open_model(
+    settings: ModelSettings, limits: Limits, *, yes: bool = False, say: Callable[[str], None] | None = None
+) -> Model:
+    """Open a model. The caller closes it.
+
+    Args:
+        yes: fetch the embedded model's weights without asking.
+        say: where to tell a person what is fetched.
+
+    Raises:
+        ConfigError: an unknown provider, or a base URL that is none.
+        ModelRefusedError: the provider's key is missing.
+        ModelUnavailableError: the embedded model cannot run.
+    """
+    provider = settings.model.partition("/")[0]
+    if provider == "openai":
+        from skillgit.models.openai import OpenAIModel
+
+        return OpenAIModel(settings, limits)
+    if provider == "anthropic":
+        from skillgit.models.anthropic import AnthropicModel
+
+        return AnthropicModel(settings, limits)
+    if provider == "local":
+        from skillgit.models.local import open_local
+
+        return open_local(settings.model, settings, yes=yes, say=say)
+    meant = nearest(provider, list(PROVIDERS))
+    mend = f"did you mean {meant!r}?" if meant else f"known providers: {', '.join(PROVIDERS)}"
+    raise ConfigError(f"{settings.model}: no provider {provider!r}", mend=mend)

@@ -1,0 +1,60 @@
+"""From a name to a backend."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from support.clients import ASK
+from support.server import Answer, serve
+
+from skillgit.config import Limits, ModelSettings
+from skillgit.errors import ConfigError
+from skillgit.models.registry import open_model
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5.5-mini", "anthropic/claude-opus-4-8", "openai/org/model:tag"])
+async def test_hosted_models(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    with serve(lambda call: Answer(call.model)) as server:
+        for variable, value in server.env().items():
+            monkeypatch.setenv(variable, value)
+        model = open_model(ModelSettings(model=name), Limits(in_flight=3))
+        reply = await model.complete(ASK)
+        await model.close()
+    assert (model.name, model.in_flight) == (name, 3)
+    assert f"{name.partition('/')[0]}/{reply.text}" == name
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [
+        ("opnai/gpt-5.5", "did you mean 'openai'"),
+        ("Anthropic/claude", "did you mean 'anthropic'"),
+        ("xyzzy/m", "known providers: anthropic, local, openai"),
+    ],
+)
+def test_unknown_provider(name: str, mend: str) -> None:
+    with pytest.raises(ConfigError, match=mend):
+        open_model(ModelSettings(model=name), Limits())
+
+
+def test_the_embedded_model_gets_all_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_local(name: str, settings: ModelSettings, *, yes: bool, say: Callable[[str], None] | None) -> object:
+        return name, settings, yes, say
+
+    # The embedded model has tests of its own; here only the way to it counts.
+    monkeypatch.setitem(sys.modules, "skillgit.models.local", SimpleNamespace(open_local=open_local))
+    settings = ModelSettings(model="local/models/own.gguf")
+    assert open_model(settings, Limits(), yes=True, say=print) == ("local/models/own.gguf", settings, True, print)
+
+
+def test_nothing_heavy_is_imported_before_a_model_is_opened() -> None:
+    code = (
+        "import sys, skillgit.models.registry, skillgit.models.usage, skillgit.models.cache\n"
+        "print(sorted({'openai', 'anthropic', 'xllamacpp', 'genai_prices', 'httpx2', 'httpx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
