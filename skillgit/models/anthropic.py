@@ -90,7 +90,7 @@ class AnthropicModel:
                 without = True
             else:
                 self._without_temperature |= without
-                return _reply(self._endpoint, self._endpoint.object(content))
+                return _reply(self._endpoint, self._endpoint.parse(content))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -125,7 +125,7 @@ class Endpoint:
         message = f"{self.model}: {self.url} used up max_tokens before the reply began"
         return ModelError(message, mend="raise the model's max_tokens in skillgit.yaml")
 
-    def object(self, content: bytes) -> Mapping[str, Json]:
+    def parse(self, content: bytes) -> Mapping[str, Json]:
         """Parse a reply's body.
 
         Raises:
@@ -141,7 +141,8 @@ class Endpoint:
 
     def quote(self, text: str) -> str:
         """What a server said, on one line, without secrets."""
-        if self.key:
+        # A stand-in key ("any", "none") may be part of ordinary words.
+        if len(self.key) >= 8:
             text = text.replace(self.key, "[key]")
         return redact(" ".join(text.split()), limit=_QUOTE)
 

@@ -88,7 +88,7 @@ class OpenAIModel:
             else:
                 # Remembered only now: a 400 that stays without the parameter was about something else.
                 self._refused |= refused
-                return _reply(self._endpoint, self._endpoint.object(content))
+                return _reply(self._endpoint, self._endpoint.parse(content))
 
     async def close(self) -> None:
         """Close the connections."""

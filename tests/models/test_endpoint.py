@@ -285,6 +285,17 @@ async def test_the_key_and_the_urls_secrets_are_never_shown(
 
 
 @both
+async def test_a_stand_in_key_does_not_mangle_words(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
+    with serve(lambda call: say.error(400, "too many words")) as server:
+        for name, value in {**server.env(), KEY_VARIABLE[protocol]: "any"}.items():
+            monkeypatch.setenv(name, value)
+        model = model_of(protocol)
+        with pytest.raises(ModelError, match="too many words"):
+            await model.complete(ASK)
+        await model.close()
+
+
+@both
 async def test_settings_name_the_server_and_what_changes_replies(
     monkeypatch: pytest.MonkeyPatch, protocol: Protocol
 ) -> None:
