@@ -46,18 +46,19 @@ def private_channel() -> tuple[int, BinaryIO]:
     return incoming, outgoing
 
 
-def listen(incoming: int, requests: queue.SimpleQueue[bytes]) -> None:
-    """Pass requests on; when the parent is gone, so are we, even in the middle of a score.
+def listen(incoming: int, requests: queue.SimpleQueue[bytes], home: Path) -> None:
+    """Pass requests on; when the parent is gone, so are we and our folder, even in the middle of a score.
 
     It reads the bare descriptor: a buffered file held by a thread would block the interpreter's end.
     """
-    pending = b""
+    pending = bytearray()
     while chunk := os.read(incoming, 2**16):
-        *lines, rest = chunk.split(b"\n")
-        for line in lines:
-            requests.put(pending + line)
-            pending = b""
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            requests.put(bytes(pending + end))
+            pending.clear()
         pending += rest
+    shutil.rmtree(home, ignore_errors=True)
     os._exit(0)
 
 
@@ -126,7 +127,7 @@ def main() -> None:
     incoming, outgoing = private_channel()
     limit(memory)
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=listen, args=(incoming, requests), daemon=True).start()
+    threading.Thread(target=listen, args=(incoming, requests, home), daemon=True).start()
     score = load(path)
     outgoing.write(b'{"ready":true}\n')
     outgoing.flush()

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from skillgit import strictyaml
-from skillgit.envs import extract, splits, templates
+from skillgit.envs import splits, templates
+from skillgit.envs.extract import check_rule
 from skillgit.errors import ConfigError
 
 FILE_NAME = "env.yaml"
@@ -105,7 +106,7 @@ class EnvironmentSettings(_Strict):
     tasks: TaskFiles | None = None
     system: Template = "{skill}"
     prompt: Template = "{input}"
-    extract: Annotated[str, AfterValidator(extract.check_rule)] = "whole"
+    extract: Annotated[str, AfterValidator(check_rule)] = "whole"
     scorer: Annotated[str, AfterValidator(_scorer)] = "exact"
     checks: list[Any] | None = None
     normalize: Literal["text", "none"] = "text"
