@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Protocol
 
 from skillgit.config import SkillSettings
 from skillgit.errors import ConflictError, RefusedError, RepositoryError
-from skillgit.store.merging import MergedTree, best_path, merge_tree, update_checkout
+from skillgit.store.merging import MergedTree, best_path, merge_tree, move_checked_out
 from skillgit.store.objects import Entry
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.store.trailers import format_message, subject_line
-from skillgit.store.transactions import RefUpdate, commit_refs
+from skillgit.store.transactions import RefUpdate
 from skillgit.train import documents, history
 from skillgit.train.documents import Placed
 from skillgit.train.events import StageStarted
@@ -97,10 +96,8 @@ async def merge(repo: Repository, name: str, settings: SkillSettings, into: str,
     tree = _tree(repo, path, target_file, result, merged)
     message = _message(repo, name, into, best, merged, score)
     commit = repo.objects.write_commit(tree, [base, best], message)
-    worktree = repo.checked_out_at(base_ref)
-    if worktree is not None:
-        update_checkout(repo, Path(worktree), base, commit)
-    commit_refs(repo, [RefUpdate(base_ref, base, commit)], f"skillgit merge {name}: {best[:12]}")
+    move = RefUpdate(base_ref, base, commit)
+    move_checked_out(repo, repo.checked_out_at(base_ref), move, f"skillgit merge {name}: {best[:12]}")
     return Merged(into, commit, path, target_file, verdict, score)
 
 

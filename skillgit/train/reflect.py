@@ -168,7 +168,7 @@ def _shows(document: str, task: str, answer: str) -> bool:
 def _proposals(patch: Patch, batch: Minibatch, budget: int) -> list[Proposal]:
     found = []
     for rank, raw in enumerate(patch.edits[:budget]):
-        support = min(max(raw.support, 1), len(batch.rollouts))
+        support = min(max(int(raw.support), 1), len(batch.rollouts)) if raw.support.isdecimal() else 1
         edit = Edit(op=raw.op, target=raw.target, content=raw.content, reason=raw.reason, support=support)
         found.append(Proposal(edit, support, batch.source, rank))
     return found

@@ -67,9 +67,10 @@ def recover(session: Session, lock: SkillLock) -> Journal | None:
     pending = [RefUpdate(str(ref), old, new) for ref, old, new in last.record.refs]
     # Only a crash inside the transaction leaves refs at their old values; then the lock names its owner.
     if lock.inherited:
-        outcome = roll_forward(repo, pending)
+        outcome = roll_forward(repo, pending, lock=lock)
         for update in outcome.done:
             session.tell(Note(f"{update.ref} was brought to {str(update.new)[:12]}: its transaction was interrupted"))
+        lock.settle()
     return last
 
 
@@ -120,7 +121,7 @@ def _give_up(session: Session, lock: SkillLock, last: Journal) -> None:
 
 async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> Run:
     repo, path = session.repo, session.settings.document
-    base = base_commit(session)
+    base = base_of(repo, session.settings)
     documents.read(repo, base, path)  # a document that the base lacks is said before anything is measured
     branch, best = repo.read_ref(session.refs.branch), repo.read_ref(session.refs.best)
     tip = branch or _remote_tip(session) or base
@@ -158,13 +159,13 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     return run
 
 
-def base_commit(session: Session) -> str:
+def base_of(repo: Repository, settings: SkillSettings) -> str:
     """The commit of `merge.into`, HEAD's where it is unset.
 
     Raises:
         RepositoryError: there is no such branch, or no commit yet.
     """
-    repo, into = session.repo, session.settings.merge.into
+    into = settings.merge.into
     base = repo.resolve(f"refs/heads/{into}" if into else "HEAD")
     if base is None:
         what = f"the base branch {into}" if into else "HEAD"

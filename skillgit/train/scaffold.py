@@ -1,0 +1,164 @@
+"""`skillgit init`: the files that a repository lacks to train a skill. What exists is never changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from skillgit.config import FILE_NAME, check_name
+from skillgit.envs.builtin import PREFIX, resolve_env
+from skillgit.errors import ConfigError, UsageError
+
+DEFAULT_MODEL = "local/qwen2.5-coder-0.5b"
+
+CONFIG = """\
+# skillgit trains the skills listed here; every key is in docs/configuration.md.
+version: 1
+# provider/model: openai/..., anthropic/..., or local/qwen2.5-coder-0.5b, which needs no key.
+models: {{target: {model}, optimizer: {model}}}
+skills:
+{entry}"""
+
+ENTRY = """\
+  {name}:
+    document: {document}
+    env: {env}
+{settings}    merge: {{into: {into}}}
+"""
+
+DOCUMENT = """\
+---
+name: {name}
+description: Say in one sentence what this skill is for and when an agent should use it.
+---
+
+# {title}
+
+Answer with the result alone.
+"""
+
+ENV = """\
+version: 1
+description: One line that says what these tasks are.
+system: "{skill}"      # what the target is told; {skill} is the document without its frontmatter
+prompt: "{input}"      # the user turn
+extract: last_line     # whole | last_line | answer_tag | json:<path>
+scorer: exact          # exact | f1 | numeric | checks | python:score.py
+reveal: answer         # what the optimizer sees of a failed task's truth: answer | reason | nothing
+tasks: {train: train.jsonl, val: val.jsonl, test: test.jsonl}
+"""
+
+# A few tasks of each split, so that the folder loads; they are there to be replaced.
+EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
+    "train": (("the opposite of hot", "cold"), ("the opposite of up", "down"), ("the opposite of early", "late")),
+    "val": (("the opposite of big", "small"), ("the opposite of wet", "dry")),
+    "test": (("the opposite of old", "new"), ("the opposite of open", "closed")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write, path to text, in order; and what to tell."""
+
+    files: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def plan(
+    root: Path,
+    *,
+    name: str | None,
+    document: str | None,
+    env: str | None,
+    into: str,
+    documents: Sequence[str],
+    settings: Mapping[str, str] | None = None,
+    model: str = DEFAULT_MODEL,
+) -> Plan:
+    """Decide what is missing.
+
+    Args:
+        root: the repository's top folder.
+        into: the base branch.
+        documents: SKILL.md files that the repository has, for guessing `name` and `document`.
+        settings: sections of the entry, such as `{"train": "{num_epochs: 2}"}`.
+
+    Raises:
+        UsageError: no name was given and none can be guessed. ConfigError: a name or environment that is none.
+    """
+    document, name = _choose(name, document, documents)
+    env = env or f"envs/{name}"
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise ConfigError(f"--skill: {error}", mend="choose another name") from None
+    lines = "".join(f"    {section}: {value}\n" for section, value in (settings or {}).items())
+    entry = ENTRY.format(name=name, document=document, env=env, settings=lines, into=into)
+    files: dict[str, str] = {}
+    notes: list[str] = []
+    if not (root / FILE_NAME).exists():
+        files[FILE_NAME] = CONFIG.format(model=model, entry=entry)
+    elif not re.search(rf"^\s+{re.escape(name)}:", (root / FILE_NAME).read_text(encoding="utf-8"), re.MULTILINE):
+        notes.append(f"{FILE_NAME} exists and is not changed; add under skills:\n{entry}")
+    if not (root / document).exists():
+        files[document] = _seed(root, name, env)
+    if not env.startswith(PREFIX):
+        files.update(_environment(root, env))
+    return Plan(files, tuple(notes))
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    """Write what is missing; a file that appeared meanwhile is left alone.
+
+    Raises:
+        UsageError: a folder of the path is a file, or cannot be written.
+    """
+    for path, text in files.items():
+        target = root / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("x", encoding="utf-8", newline="") as file:
+                file.write(text)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}", mend="make the place writable") from None
+
+
+def _choose(name: str | None, document: str | None, documents: Sequence[str]) -> tuple[str, str]:
+    """The document and the skill's name, each from the other where one is missing."""
+    if name is None and document is None:
+        if len(documents) != 1:
+            found = f"several: {', '.join(documents[:5])}" if documents else "none"
+            raise UsageError(f"which skill? the repository has {found}", mend="name it with --skill NAME")
+        document = documents[0]
+    if name is None and document is not None:
+        folder = PurePosixPath(document).parent.name
+        name = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-") or "skill"
+    if document is None:
+        same = [d for d in documents if PurePosixPath(d).parent.name == name]
+        document = same[0] if len(same) == 1 else f"skills/{name}/SKILL.md"
+    return document, str(name)
+
+
+def _seed(root: Path, name: str, env: str) -> str:
+    """A built-in environment brings a seed document; elsewhere a template is written."""
+    if env.startswith(PREFIX):
+        return (resolve_env(env, root) / "SKILL.md").read_text(encoding="utf-8")
+    return DOCUMENT.format(name=name, title=name.replace("-", " ").capitalize())
+
+
+def _environment(root: Path, env: str) -> dict[str, str]:
+    folder = root / env
+    if folder.exists():
+        return {}
+    rows = {
+        f"{env}/{split}.jsonl": "".join(
+            f'{{"id": "{split}-{number}", "input": "{question}", "answer": "{answer}"}}\n'
+            for number, (question, answer) in enumerate(tasks, start=1)
+        )
+        for split, tasks in EXAMPLES.items()
+    }
+    return {f"{env}/env.yaml": ENV, **rows}
