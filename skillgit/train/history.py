@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.journal import Journal, RunInfo, StepRecord, load
-from skillgit.train.record import SUBJECT, read_journal
+from skillgit.train.journal import Journal, StepRecord, load
+from skillgit.train.record import PATTERNS, SUBJECT, read_journal
 
 
 def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
@@ -37,6 +39,15 @@ def entries(repo: Repository, tip: str) -> Iterator[tuple[str, StepRecord]]:
         yield info.oid, load(StepRecord, repo.objects.read_blob(entry.oid), info.oid)
 
 
-def run_info(repo: Repository, tip: str) -> RunInfo:
-    """What a run is."""
-    return read_journal(repo, tip).info
+def patterns(repo: Repository, evidence: str, first_step: int) -> list[str]:
+    """What reflection said of failures from a step on, oldest first, as far as evidence is here."""
+    tip = repo.read_ref(evidence)
+    found: list[str] = []
+    for info in repo.objects.first_parents(tip, None) if tip else ():
+        step = re.search(r" step (\d+)$", info.message.strip())
+        if step is None or int(step[1]) < first_step:
+            break
+        entry = repo.objects.entry(info.oid, PATTERNS)
+        rows = repo.objects.read_blob(entry.oid).decode().splitlines() if entry else []
+        found = [str(json.loads(row)["text"]) for row in rows] + found
+    return found

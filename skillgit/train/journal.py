@@ -55,7 +55,6 @@ class RunState:
         val, target: what the scores were measured on (digest) and with (name and settings).
         tried: blobs rejected in this run.
         rejected: short texts of the rejected candidates of this epoch, for reflection.
-        patterns: what failures of this epoch had in common, for reflection.
         idle: steps in a row in which nothing failed.
         unusable: optimizer calls in a row without a usable reply. indecisive: verdicts in a row.
     """
@@ -72,7 +71,6 @@ class RunState:
     epoch: int = 1
     tried: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
-    patterns: list[str] = field(default_factory=list)
     idle: int = 0
     unusable: int = 0
     indecisive: int = 0

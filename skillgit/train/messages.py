@@ -99,11 +99,9 @@ def epoch_message(place: Place, records: Sequence[StepRecord], state: RunState, 
         rows.append(f"{record.step:>4}  {record.decision:<11}{mark}{decimal(score):>8}  {before:>8}  {edits:>5}")
     table = "\n".join(rows)
     extra = [("Skill-Blob", state.incumbent), ("Skill-Best", state.best_commit), ("Skill-Score", decimal(best))]
-    return format_message(
-        f"skill({place.skill}): epoch {place.epoch} of run {place.run}",
-        table,
-        [*place.trailers("epoch"), *(extra if best is not None else extra[:2])],
-    )
+    subject = f"skill({place.skill}): epoch {place.epoch} of run {place.run}"
+    trailers = [pair for pair in place.trailers("") if pair[0] != "Skill-Kind"]
+    return format_message(subject, table, [*trailers, *(extra if best is not None else extra[:2])])
 
 
 def _quote(text: str) -> str:

@@ -21,6 +21,8 @@ from skillgit.train.session import Session
 
 FILE_MODE = 0o100644
 SUBJECT = "skillgit journal: "
+PATTERNS = "patterns.jsonl"
+"""The evidence file with what a step's failures had in common."""
 
 
 @dataclass(slots=True)

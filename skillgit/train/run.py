@@ -30,6 +30,8 @@ class Run:
     Args:
         journal: the journal's tip; None before step 0 is written.
         measured: val measurements by blob: the incumbent's and the best document's.
+        patterns: what failures of this epoch had in common. It is the optimizer's text, so it lives in the
+            evidence and not in the journal.
     """
 
     session: Session
@@ -38,6 +40,7 @@ class Run:
     state: RunState
     journal: str | None
     measured: dict[str, Measurement]
+    patterns: list[str] = field(default_factory=list)
     evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property

@@ -96,6 +96,8 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
         if known is not None:
             measured[blob] = known
     run = Run(session, lock, last.info, last.state, last.commit, measured)
+    first_step = (last.state.epoch - 1) * run.steps_per_epoch + 1
+    run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
     await run.adopt_tip() if same else await _measure_anew(run)
     return run
 

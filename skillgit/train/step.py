@@ -8,6 +8,7 @@ from typing import Any
 
 from skillgit.envs.contract import Task
 from skillgit.errors import MeasurementError, ModelError, RefMovedError
+from skillgit.redact import redact
 from skillgit.train import candidate as update
 from skillgit.train import scores
 from skillgit.train.candidate import Candidate
@@ -19,7 +20,7 @@ from skillgit.train.messages import verdict_trailers
 from skillgit.train.optimizer_calls import MOST_UNUSABLE
 from skillgit.train.prompts import data
 from skillgit.train.proposals import Dropped, Proposal, aggregate, select
-from skillgit.train.record import Moves, rollout_evidence, write_candidate
+from skillgit.train.record import PATTERNS, Moves, rollout_evidence, write_candidate
 from skillgit.train.reflect import Memory, Reflection, Reflector, failed, minibatches
 from skillgit.train.rollout import Rollout
 from skillgit.train.run import Run
@@ -115,11 +116,12 @@ async def _propose(step: Step, reflector: Reflector) -> None:
         failure_only=settings.gradient.failure_only,
     )
     session.tell(StageStarted(step.number, step.epoch, "reflect", len(batches)))
-    memory = _memory(run.state)
+    memory = _memory(run)
     text = run.document().text
     reflection = await reflector.reflect(step.number, text, batches, step.budget, memory, session.tell)
     run.evidence["optimizer.jsonl"] = reflection.log.entries
-    step.patterns = reflection.patterns
+    step.patterns = tuple(redact(pattern) for pattern in reflection.patterns)
+    run.evidence[PATTERNS] = [{"text": pattern} for pattern in step.patterns]
     _count_unusable(step, reflection)
     kept, conflicts = aggregate(reflection.proposals)
     step.chosen, outside = select(kept, step.budget)
@@ -142,11 +144,12 @@ def _count_unusable(step: Step, reflection: Reflection) -> None:
         )
 
 
-def _memory(state: RunState) -> Memory:
+def _memory(run: Run) -> Memory:
     """Only what was rejected on this very document: on another, an edit may be tried again."""
+    state = run.state
     here = [entry["text"] for entry in state.rejected if entry["document"] == state.incumbent]
     rejected = tuple(data("rejected_edit", text) for text in here[-MOST_REMEMBERED:])
-    return Memory(rejected, tuple(data("pattern", text) for text in state.patterns[-MOST_REMEMBERED:]))
+    return Memory(rejected, tuple(data("pattern", text) for text in run.patterns[-MOST_REMEMBERED:]))
 
 
 async def _gate(step: Step) -> None:
@@ -239,13 +242,13 @@ def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequence[str
     metric = run.session.settings.evaluation.gate_metric
     state.step, state.unusable = step.number, step.unusable
     state.idle = 0 if any(failed(r, metric) for r in step.rollouts) else state.idle + 1
-    state.patterns = [*state.patterns, *step.patterns]
     state.reason = run.end_reason(state) or ""
     state.status = "finished" if state.reason else "running"
     if state.reason or step.number % run.steps_per_epoch == 0:
         run.tag(moves, record, state)
-        state.epoch, state.patterns = step.epoch + (not state.reason), []
+        state.epoch = step.epoch + (not state.reason)
     run.write(state, record, keeps, moves)
+    run.patterns = [*run.patterns, *step.patterns] if state.epoch == step.epoch else []
 
 
 def _record(step: Step, built: Candidate, before: Placed, blob: str, decision: str, reason: str) -> StepRecord:
