@@ -61,11 +61,16 @@ def make_repo(
     flags = ["--bare"] if bare else []
     git(where, "init", "-q", "-b", "main", f"--object-format={object_format}", *flags)
     if identity:
-        git(where, "config", "user.name", "Test Person")
-        git(where, "config", "user.email", "test@example.com")
+        identify(where)
     if files is not None:
         commit(where, files)
     return where
+
+
+def identify(where: Path) -> None:
+    """Give a repository (a clone, for example) an identity."""
+    git(where, "config", "user.name", "Test Person")
+    git(where, "config", "user.email", "test@example.com")
 
 
 def commit(where: Path, files: Mapping[str, str | bytes | None], message: str = "Start") -> str:
