@@ -70,8 +70,8 @@ def _declared(folder: Path, label: str) -> Environment:
     own = (folder / user_code.FILE_NAME).is_file()
     tasks = task_files.TaskReader(folder, label, settings).read()
     seen = None if own else [n for n in templates.placeholders(settings.prompt) if n != templates.SKILL]
-    task_files.check_splits(tasks, where, seen)
     task_files.check_prompt(tasks, settings.prompt, where)
+    task_files.check_splits(tasks, where, seen)
     scorer = _scorer(settings, folder, label, tools=own)
     code = code_digests(folder) if own or settings.scorer.startswith(PYTHON_PREFIX) else {}
     spec = EnvironmentSpec(folder, label, settings, tasks, scorer, code)

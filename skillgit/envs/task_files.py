@@ -132,7 +132,7 @@ def check_prompt(tasks: Tasks, prompt: str, where: str) -> None:
     every = [task for split in SPLITS for task in tasks.get(split, ())]
     known = sorted({name for task in every for name in task.fields} - {"answer", "checks"})
     for name in templates.placeholders(prompt):
-        if name == templates.SKILL:
+        if name == templates.SKILL or not every:
             continue
         if name not in known:
             near = strictyaml.nearest(name, known)

@@ -6,13 +6,14 @@ into a `python:` scorer, which has a process of its own.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from skillgit.envs.contract import SPLITS, Ask, Attempt, Environment, Explanation, Split, Task, exact
+from skillgit.envs.contract import SPLITS, Ask, Attempt, Environment, Explanation, Score, Split, Task, exact
 from skillgit.envs.declarative import EnvironmentSpec
 from skillgit.errors import ConfigError, EnvironmentFailedError, MeasurementError, SkillgitError
 
@@ -131,9 +132,8 @@ class GuardedEnvironment:
                 attempt = await self._inner.attempt(skill, task, target)
                 if not isinstance(attempt, Attempt):
                     raise TypeError(f"attempt returned {type(attempt).__name__}, not an Attempt")
-                for part in (attempt.score.hard, attempt.score.soft):
-                    exact(part)
-                return attempt
+                score = Score(exact(attempt.score.hard), exact(attempt.score.soft), str(attempt.score.reason))
+                return dataclasses.replace(attempt, score=score)
         except MeasurementError as error:
             raise EnvironmentFailedError(f"{self._where}: {error.message}", mend=error.mend) from None
 
