@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.environments import load, rows, write_env
 
-from skillgit.envs.digests import canonical_json, code_digests, digest_of, val_digest
+from skillgit.envs.digests import canonical_json, code_digests, digest_of, tasks_digest, val_digest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -25,7 +25,10 @@ def test_canonical_json_is_json_and_does_not_depend_on_the_order_of_keys(value: 
 
 
 def test_canonical_json_is_written_down() -> None:
-    assert canonical_json({"b": [1, 1.5, None, True], "a": "é\n\u2028"}) == '{"a":"é\\n\u2028","b":[1,1.5,null,true]}'.encode()
+    assert (
+        canonical_json({"b": [1, 1.5, None, True], "a": "é\n\u2028"})
+        == '{"a":"é\\n\u2028","b":[1,1.5,null,true]}'.encode()
+    )
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800"])
@@ -82,3 +85,9 @@ def test_val_digest_changes_with_what_is_measured(tmp_path, change) -> None:
 def test_val_digest_stays_where_no_score_could_change(tmp_path, settings) -> None:
     before = val_digest(load(write_env(tmp_path / "a")), repeats=1)
     assert val_digest(load(write_env(tmp_path / "b", settings)), repeats=1) == before
+
+
+def test_each_split_has_a_digest_of_its_own(tmp_path) -> None:
+    own = load(write_env(tmp_path, test=rows("test", 2)))
+    assert tasks_digest(own, "val", repeats=1) == val_digest(own, repeats=1)
+    assert len({tasks_digest(own, split, repeats=1) for split in ("train", "val", "test")}) == 3

@@ -27,7 +27,8 @@ def test_good(result, soft, hard) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [None, "1", [1], {}, {"reason": "x"}, {"score": 1}, {"soft": 1, "socre": 1}, {"hard": "1"}, {"soft": None}]
+    "result",
+    [None, "1", [1], {}, {"reason": "x"}, {"score": 1}, {"soft": 1, "socre": 1}, {"hard": "1"}, {"soft": None}],
 )
 def test_bad(result) -> None:
     with pytest.raises((TypeError, ValueError)):
