@@ -74,7 +74,11 @@ def signed_tag(git: Git, common_dir: Path, object_format: str, name: str, target
         done = git.run(*command, input=encoded(message), check=False, env=env)
         if done.code:
             raise _unsigned("tag", done.err)
-        return git.run("rev-parse", "--verify", f"refs/tags/{name}", env=env).text
+        oid = git.run("rev-parse", "--verify", f"refs/tags/{name}", env=env).text
+        # git up to 2.39 at least makes an unsigned tag and ends well where ssh-keygen fails.
+        if git.run("cat-file", "tag", oid, env=env).out.endswith(b"\n\n" + encoded(message)):
+            raise _unsigned("tag", done.err)
+        return oid
 
 
 def _scratch_git_dir(scratch: Path, object_format: str) -> None:

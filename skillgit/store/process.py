@@ -27,6 +27,7 @@ _DROPPED_TOO = {"GIT_QUARANTINE_PATH"}
 _REFUSALS = {
     "No space left on device": "make room on the disk and run it again",
     "Disk quota exceeded": "make room on the disk and run it again",
+    "couldn't write": "see whether the disk is full, then run it again",  # git does not say why
     "Read-only file system": "the repository has to be writable",
     "Permission denied": "give yourself write access to the repository",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -172,8 +172,10 @@ def _commands(repo: Repository, updates: Sequence[RefUpdate]) -> bytes:
 def _refusal(repo: Repository, updates: Sequence[RefUpdate], result: GitResult) -> SkillgitError:
     """Why nothing moved, in our words."""
     found = {update.ref: repo.read_ref(update.ref) for update in updates}
-    line = first_line(result.err).removeprefix("prepare: ").removeprefix("commit: ")
-    if result.code < 0 or "fatal: commit: " in result.err:
+    half = result.code < 0 or "fatal: commit: " in result.err
+    result = replace(result, err=re.sub(r"(?m)^fatal: (prepare|commit): ", "fatal: ", result.err))
+    line = first_line(result.err)
+    if half:
         begun = [u.ref for u in updates if u.old != u.new and found[u.ref] == u.new]
         if begun:
             return RefusedError(
