@@ -149,7 +149,7 @@ def _early(
     """What this prefix already decides: too little coverage, a regression, or a lead that is out of reach."""
     missing = sum(before[t] is None or (t in after and after[t] is None) for t in order)
     coverage = Fraction(len(order) - missing, len(order))
-    if coverage < exact(settings.min_coverage):
+    if coverage < exact(settings.min_coverage) or not coverage:
         floor = f"the floor is {float(settings.min_coverage):.0%}"
         reason = f"{missing} of {len(order)} val tasks have no score for both documents, {floor}"
         return _verdict("indecisive", reason, order, before, after, early=True)
