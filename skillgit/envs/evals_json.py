@@ -11,7 +11,7 @@ What is read:
 - `expectations` and `assertions` that a program can check become checks, all of which must pass:
   `{"type": "contains", "value": …}` (also `not_contains`, `equals` or `exact`, `regex` or `matches`, with `_` or `-`),
   skillgit's own `{"op": …, "arg": …}`, and statements of the form `The output contains "…"` or
-  `The reply does not mention '…'`, whose words stand in quotes.
+  `The reply does not mention '…'`, whose words stand in quotes. A `name` is what a failed check is called.
 - `expected_output` is shown to the optimizer as far as `reveal` allows. It is not compared with replies, since it is
   a description; an `env.yaml` beside the file, with `tasks: {all: evals.json}` and `scorer: exact` or `f1`, says that
   it is the answer itself.
@@ -149,7 +149,7 @@ def _check(statement: Json, where: str) -> Json:
     if not isinstance(statement, dict):
         raise ConfigError(f"{where}: neither a text nor an object", mend=_MEND)
     if "op" in statement:
-        return {key: value for key, value in statement.items() if key not in {"name", "description"}}
+        return {key: value for key, value in statement.items() if key != "description"}
     kind = statement.get("type")
     if kind is None and isinstance(statement.get("text"), str):
         return _check_of_words(statement["text"], where)
@@ -157,7 +157,8 @@ def _check(statement: Json, where: str) -> Json:
     if op is None or "value" not in statement:
         known = ", ".join(sorted(_OPS))
         raise ConfigError(f"{where}: no type with a value that can be checked without a judge", mend=f"known: {known}")
-    return {"op": op, "arg": statement["value"]}
+    named = {"name": statement["name"]} if statement.get("name") else {}
+    return {"op": op, "arg": statement["value"], **named}
 
 
 def _check_of_words(statement: str, where: str) -> Json:

@@ -49,6 +49,7 @@ async def test_machine_checkable_assertions_are_scored(tmp_path) -> None:
     assert attempt.score.hard == 1
     assert target.requests[0].system == "Greet."
     assert target.requests[0].turns[0].text == "Greet 0"
+    assert (await found.attempt("Greet.", first, Target("Bye"))).score.reason == "failed: says_it"
     explained = found.explain(first, await found.attempt("Greet.", first, Target("Bye")))
     assert (explained.kind, explained.text) == ("expected", "A friendly greeting")
     await found.close()
