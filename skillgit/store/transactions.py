@@ -52,6 +52,10 @@ class RollForward:
     moved: list[MovedRef] = field(default_factory=list)
 
 
+class _HalfDoneError(RefusedError):
+    """git failed after it had begun to move refs."""
+
+
 class HeldLock(Protocol):
     """What a transaction needs of the skill's lock (`skillgit.store.locks.SkillLock`)."""
 
@@ -95,7 +99,8 @@ def commit_refs(repo: Repository, updates: Sequence[RefUpdate], message: str, *,
         # The child was killed and left its lock files; ours is the skill's lock, so they are nobody else's.
         remove_stale_locks(repo, refs)
     error = _refusal(repo, updates, result) if result.code else None
-    if lock is not None:
+    # What is half done stays written down for the next owner of the lock.
+    if lock is not None and not isinstance(error, _HalfDoneError):
         lock.settle()
     if error is not None:
         raise error
@@ -178,7 +183,7 @@ def _refusal(repo: Repository, updates: Sequence[RefUpdate], result: GitResult) 
     if half:
         begun = [u.ref for u in updates if u.old != u.new and found[u.ref] == u.new]
         if begun:
-            return RefusedError(
+            return _HalfDoneError(
                 f"{begun[-1]} moved, the refs after it did not: {line or 'git was killed'}",
                 mend="mend that and run it again: the rest is completed from the journal",
             )

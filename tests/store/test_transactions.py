@@ -196,11 +196,14 @@ def test_a_commit_cut_short_is_said_and_rolled_forward(repo: Repository, where: 
     # A folder in place of the branch's reflog lets the commit fail after the journal has moved.
     (where / ".git" / "logs" / BRANCH / "full").mkdir(parents=True)
     (where / ".git" / "logs" / BRANCH / "full" / "file").touch()
-    with pytest.raises(RefusedError):
-        commit_refs(repo, updates, "x")
-    for path in (where / ".git" / "logs" / BRANCH / "full" / "file",):
-        path.unlink()
-    outcome = roll_forward(repo, updates)
+    with SkillLock.acquire(repo, "x") as lock, pytest.raises(RefusedError, match=f"{JOURNAL} moved, the refs after"):
+        commit_refs(repo, updates, "x", lock=lock)
+    assert (repo.read_ref(JOURNAL), repo.read_ref(BRANCH)) == (b, None)
+    (where / ".git" / "logs" / BRANCH / "full" / "file").unlink()
+    with SkillLock.acquire(repo, "x") as lock:
+        assert lock.inherited == [JOURNAL, BRANCH, BEST]
+        assert remove_stale_locks(repo, lock.inherited) == []
+        outcome = roll_forward(repo, updates, lock=lock)
     assert outcome.moved == []
     assert {u.ref: repo.read_ref(u.ref) for u in updates} == {u.ref: u.new for u in updates}
 
