@@ -47,6 +47,15 @@ def normalize_text(text: str) -> str:
     return " ".join(_ARTICLE.sub(" ", bare).split())
 
 
+_TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "‛": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "‐": "-", "‑": "-"})
+
+
+def fold(text: str) -> str:
+    """The form in which a text is looked for in another: one case, NFKC, plain quotes and hyphens, single spaces."""
+    visible = "".join(char for char in text.translate(_TYPOGRAPHY) if unicodedata.category(char) != "Cf")
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold()).split())
+
+
 def token_f1(answer: str, expected: str) -> Fraction:
     """Harmonic mean of precision and recall over the words that both have, from 0 to 1.
 
