@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -57,9 +58,12 @@ class OptimizerCalls:
         key = self._key(step, stage, request)
         known = self._cache.get(key)
         if known is not None:
-            log.entries.append(_entry(stage, 0, request, known["text"], None))
-            log.usable += 1
-            return read(known["text"])
+            # What another version kept and this one cannot read is asked again.
+            with contextlib.suppress(ReplyError):
+                value = read(known["text"])
+                log.entries.append(_entry(stage, 0, request, known["text"], None))
+                log.usable += 1
+                return value
         for attempt in range(2):
             reply = await self._model.complete(request)
             self._on_usage(reply.usage)

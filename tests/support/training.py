@@ -1,0 +1,194 @@
+"""Repositories with a small world to train in, sessions against a loopback server, and models that follow a script."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import repos
+from support.server import Call
+from support.world import SEED_DOCUMENT, TopicWorld
+
+from skillgit.models.base import Json, Reply, Request, Usage
+from skillgit.store.locks import SkillLock
+from skillgit.store.repository import Repository
+from skillgit.train.events import Event, Note, StepFinished
+from skillgit.train.history import records, runs
+from skillgit.train.journal import Journal, StepRecord
+from skillgit.train.loop import Outcome, train
+from skillgit.train.project import Project
+from skillgit.train.record import read_journal
+from skillgit.train.session import Session
+
+SKILL = "topics"
+DOCUMENT = "skills/topics/SKILL.md"
+BEST = "skills/topics/best_skill.md"
+BRANCH = "refs/heads/skill/topics"
+BEST_REF = "refs/skillgit/best/topics"
+RETRY_DELAYS = ("openai._base_client.INITIAL_RETRY_DELAY", "anthropic._base_client.INITIAL_RETRY_DELAY")
+
+
+class MemoryCache:
+    """A call cache that shows what it holds."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Any] = {}
+        self.kinds: dict[str, str] = {}
+
+    def get(self, key: str) -> Any:
+        return json.loads(self.entries[key]) if key in self.entries else None
+
+    def put(self, key: str, value: Any, kind: str) -> None:
+        self.entries[key] = json.dumps(value)
+        self.kinds[key] = kind
+
+
+class ScriptedModel:
+    """A model whose replies a function makes; it may raise. Remembers requests and the most calls at once."""
+
+    def __init__(
+        self,
+        answer: Callable[[Request], str | Reply],
+        *,
+        name: str = "fake/model",
+        in_flight: int = 4,
+        settings: Mapping[str, Json] | None = None,
+    ) -> None:
+        self._answer = answer
+        self.name = name
+        self.in_flight = in_flight
+        self.settings: Mapping[str, Json] = settings or {}
+        self.requests: list[Request] = []
+        self.busy = self.most_busy = 0
+
+    async def complete(self, request: Request) -> Reply:
+        import asyncio
+
+        self.requests.append(request)
+        self.busy += 1
+        self.most_busy = max(self.most_busy, self.busy)
+        try:
+            await asyncio.sleep(0)
+            reply = self._answer(request)
+        finally:
+            self.busy -= 1
+        return reply if isinstance(reply, Reply) else Reply(reply, Usage(1, 10, 0, 2))
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def configuration(*, limits: str = "{in_flight: 8}", into: str | None = "main", **sections: str) -> str:
+    """A skillgit.yaml with one skill; sections are YAML flow mappings: `train="{num_epochs: 1}"`."""
+    chosen = {"train": "{num_epochs: 2, batch_size: 8}", "evaluation": "{}", **sections}
+    if into is not None:
+        chosen["merge"] = f"{{into: {into}}}"
+    lines = "".join(f"    {section}: {value}\n" for section, value in chosen.items())
+    return (
+        "version: 1\nmodels: {target: openai/sim, optimizer: anthropic/sim}\n"
+        f"limits: {limits}\nskills:\n  {SKILL}:\n    document: {DOCUMENT}\n    env: envs/topics\n{lines}"
+    )
+
+
+def make(root: Path, world: TopicWorld, *, config: str | None = None, document: str = SEED_DOCUMENT) -> Path:
+    """A repository with the world's environment, a document and a skillgit.yaml, all committed on main."""
+    repos.make_repo(root)
+    world.write_env(root / "envs/topics")
+    files = {DOCUMENT: document, "skillgit.yaml": config or configuration()}
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(text.encode())
+    repos.git(root, "add", "-A")
+    repos.git(root, "commit", "-q", "-m", "Start")
+    return root
+
+
+@dataclass
+class Watcher:
+    """A listener that remembers."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def notes(self) -> list[str]:
+        return [event.text for event in self.events if isinstance(event, Note)]
+
+    @property
+    def decisions(self) -> list[str]:
+        return [event.decision for event in self.events if isinstance(event, StepFinished)]
+
+
+@contextlib.asynccontextmanager
+async def session(
+    start: Path,
+    watcher: Watcher | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    optimizer: bool = True,
+    target: str | None = None,
+) -> AsyncIterator[Session]:
+    """The skill, opened as the command line does it; overrides are `section.key=value`."""
+    chosen = [(SKILL, *override.split("=", 1)) for override in overrides]
+    project = Project.open(start, [(skill, key, value) for skill, key, value in chosen])
+    try:
+        opened = project.session(SKILL, watcher or Watcher(), optimizer=optimizer, target=target, say=lambda _: None)
+        try:
+            yield opened
+        finally:
+            await opened.close()
+    finally:
+        project.repo.close()
+        project.close()
+
+
+async def run(
+    start: Path, watcher: Watcher | None = None, *, fresh: bool = False, overrides: Sequence[str] = ()
+) -> Outcome:
+    """What `skillgit train topics` does."""
+    async with session(start, watcher, overrides=overrides) as opened:
+        with SkillLock.acquire(opened.repo, SKILL) as lock:
+            return await train(opened, lock, fresh=fresh)
+
+
+def point_at(patch: pytest.MonkeyPatch, environment: Mapping[str, str]) -> None:
+    """Point the SDKs of this process at a server, without the pauses between their retries."""
+    for name, value in environment.items():
+        patch.setenv(name, value)
+    for name in RETRY_DELAYS:
+        patch.setattr(name, 0.001)
+
+
+def journals(root: Path) -> list[list[StepRecord]]:
+    """The steps of every run, oldest first."""
+    repo = Repository.open(root)
+    try:
+        return [records(repo, tip) for _, tip in runs(repo, SKILL)]
+    finally:
+        repo.close()
+
+
+def journal(root: Path) -> Journal:
+    """The newest run's last journal commit."""
+    repo = Repository.open(root)
+    try:
+        return read_journal(repo, runs(repo, SKILL)[-1][1])
+    finally:
+        repo.close()
+
+
+def is_reflection(call: Call) -> bool:
+    """Whether a call is the optimizer's."""
+    return any("<attempt" in text for _, text in call.turns)
+
+
+def text_at(root: Path, rev: str, path: str = DOCUMENT) -> str:
+    """A file of a revision, byte for byte."""
+    return repos.git(root, "cat-file", "blob", f"{rev}:{path}") + "\n"
