@@ -17,6 +17,7 @@ def command(name: str | None, document: str | None, env: str | None, as_json: bo
     from pathlib import Path
 
     from skillgit.errors import RepositoryError
+    from skillgit.store.refs import HEADS
     from skillgit.store.repository import Repository
     from skillgit.train import scaffold
 
@@ -30,7 +31,7 @@ def command(name: str | None, document: str | None, env: str | None, as_json: bo
         name=name,
         document=document,
         env=env,
-        into=repo.head_branch() or "main",
+        into=(repo.head_branch() or "main").removeprefix(HEADS),
         documents=sorted(part.decode() for part in listed.split(b"\0") if part),
     )
     scaffold.write(root, plan.files)

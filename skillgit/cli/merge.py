@@ -17,12 +17,13 @@ def command(name: str, into: str | None, as_json: bool) -> None:
     from skillgit.cli.progress import points
     from skillgit.errors import ConflictError, UsageError
     from skillgit.store.locks import SkillLock
+    from skillgit.store.refs import HEADS
     from skillgit.train.merging import gate_documents, merge
 
     with opened.project() as project:
         settings = project.config.skill(name)
-        branch = into or settings.merge.into or project.repo.head_branch()
-        if branch is None:
+        branch = into or settings.merge.into or (project.repo.head_branch() or "").removeprefix(HEADS)
+        if not branch:
             raise UsageError("no base branch: HEAD is detached", mend="name one with --into BRANCH")
         judge = gate_documents(lambda work: opened.awaiting_session(project, name, work))
         with SkillLock.acquire(project.repo, name):

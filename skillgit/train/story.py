@@ -9,7 +9,7 @@ from typing import Any
 
 from skillgit.config import SkillSettings
 from skillgit.store.merging import best_path
-from skillgit.store.refs import SkillRefs, parse_rejected
+from skillgit.store.refs import HEADS, SkillRefs, parse_rejected
 from skillgit.store.repository import Repository
 from skillgit.train import history
 from skillgit.train.documents import blob_at
@@ -127,7 +127,7 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
     """Read where a skill stands; measures nothing."""
     refs, path = SkillRefs(name), settings.document
     branch, best = repo.read_ref(refs.branch), repo.read_ref(refs.best)
-    base = settings.merge.into or repo.head_branch() or "HEAD"
+    base = settings.merge.into or (repo.head_branch() or "HEAD").removeprefix(HEADS)
     base_commit = repo.resolve(f"refs/heads/{base}" if base != "HEAD" else base)
     last = history.latest(repo, name)
     best_blob = blob_at(repo, best, path) if best else None
