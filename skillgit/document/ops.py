@@ -74,8 +74,9 @@ def _locate(structure: Structure, target: str) -> Match:
     if len(found.editable) == 1:
         return found.editable[0]
     if found.editable:
-        places = ", ".join(str(structure.lines.at(match.start) + 1) for match in found.editable[:5])
-        reason = f"its target {quoted(target)} fits more than one place (lines {places}): quote more"
+        lines = dict.fromkeys(structure.lines.at(match.start) + 1 for match in found.editable)
+        places = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+        reason = f"its target {quoted(target)} fits more than one place ({places}): quote more"
         raise Refusal("ambiguous", reason)
     if found.protected:
         line = structure.lines.at(found.protected[0].start) + 1

@@ -35,8 +35,9 @@ def last_line_for_insert(structure: Structure, line: int, block: Sequence[str]) 
         if not fence.closed and fence.last == len(structure.lines) - 1:
             last = last_line_for_append(structure)
             return line if last is None else last
-        line = next(index for index in range(fence.last, -1, -1) if not structure.lines.is_blank(index))
-    return max(line, _end_of_item(structure.blocks, line, block))
+        line = fence.last
+    last = _end_of_item(structure.blocks, line, block)
+    return next(index for index in range(last, -1, -1) if not structure.lines.is_blank(index))
 
 
 def _end_of_item(blocks: Blocks, line: int, block: Sequence[str]) -> int:
