@@ -42,7 +42,7 @@ def command(folder: str, model: str, skill: str, split_seed: int | None, seed: i
     say(f"a fresh repository in {path}: `skillgit -C {path} status` shows where its skill stands")
     project = Project.open(path, [(skill, "train.seed", str(seed))] if seed is not None else ())
     try:
-        before, outcome, after = opened.with_session(project, skill, _train, optimizer=True, yes=yes)
+        before, outcome, after = opened.run(opened.with_session(project, skill, _train, optimizer=True, yes=yes))
         merged = _merge(project, skill, BASE)
     finally:
         project.close()
@@ -75,7 +75,7 @@ def _merge(project: Project, skill: str, base: str) -> str:
     from skillgit.cli import opened
     from skillgit.train.merging import gate_documents, merge
 
-    judge = gate_documents(lambda work: opened.awaiting_session(project, skill, work))
+    judge = gate_documents(lambda work: opened.with_session(project, skill, work))
     done = opened.run(merge(project.repo, skill, project.config.skill(skill), base, judge))
     return done.best_file
 

@@ -34,7 +34,7 @@ def command(name: str, rev: str | None, split: str, target: str | None, yes: boo
         return found
 
     with opened.project() as project:
-        found = opened.with_session(project, name, run, target=target, yes=yes)
+        found = opened.run(opened.with_session(project, name, run, target=target, yes=yes))
     if as_json:
         print_json(
             {

@@ -25,7 +25,7 @@ def command(name: str, into: str | None, as_json: bool) -> None:
         branch = into or settings.merge.into or (project.repo.head_branch() or "").removeprefix(HEADS)
         if not branch:
             raise UsageError("no base branch: HEAD is detached", mend="name one with --into BRANCH")
-        judge = gate_documents(lambda work: opened.awaiting_session(project, name, work))
+        judge = gate_documents(lambda work: opened.with_session(project, name, work))
         with SkillLock.acquire(project.repo, name):
             try:
                 done = opened.run(merge(project.repo, name, settings, branch, judge))

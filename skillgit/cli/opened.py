@@ -26,7 +26,7 @@ def project(overrides: Iterable[tuple[str, str, str]] = ()) -> Iterator[Project]
         opened.close()
 
 
-async def awaiting_session(
+async def with_session(
     opened: Project,
     name: str,
     work: Callable[[Session], Awaitable[T]],
@@ -42,19 +42,6 @@ async def awaiting_session(
             return await work(session)
         finally:
             await session.close()
-
-
-def with_session(
-    opened: Project,
-    name: str,
-    work: Callable[[Session], Awaitable[T]],
-    *,
-    optimizer: bool = False,
-    target: str | None = None,
-    yes: bool = False,
-) -> T:
-    """The same, on an event loop of its own."""
-    return asyncio.run(awaiting_session(opened, name, work, optimizer=optimizer, target=target, yes=yes))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -32,7 +32,7 @@ def command(name: str, fresh: bool, settings: tuple[str, ...], yes: bool, exit_c
             with SkillLock.acquire(session.repo, name) as lock:
                 return await train(session, lock, fresh=fresh)
 
-        outcome = opened.with_session(project, name, run, optimizer=True, yes=yes)
+        outcome = opened.run(opened.with_session(project, name, run, optimizer=True, yes=yes))
     if as_json:
         print_json(outcome.to_json())
     else:
