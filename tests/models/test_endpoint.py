@@ -285,6 +285,31 @@ async def test_the_key_and_the_urls_secrets_are_never_shown(
 
 
 @both
+async def test_secrets_in_what_a_server_says_go_before_it_is_cut(
+    monkeypatch: pytest.MonkeyPatch, protocol: Protocol
+) -> None:
+    token = "sk-proj-" + "a1B2c3D4e5" * 5
+    said = "x" * 180 + f" another key: {token} " + "y" * 300
+    with serve(lambda call: say.error(400, said)) as server:
+        for name, value in server.env().items():
+            monkeypatch.setenv(name, value)
+        # A gateway that takes its token in the path has no such path here, but is named in the message.
+        monkeypatch.setenv(URL_VARIABLE[protocol], f"{server.url}/{token}")
+        model = model_of(protocol)
+        with pytest.raises(ModelRefusedError) as missing:
+            await model.complete(ASK)
+        settings = str(dict(model.settings))
+        await model.close()
+        async with opened(monkeypatch, server, protocol) as model:
+            with pytest.raises(ModelError) as quoted:
+                await model.complete(ASK)
+    for text in (str(missing.value), settings, str(quoted.value)):
+        assert "sk-proj" not in text
+        assert "a1B2" not in text
+    assert "y" * 300 not in str(quoted.value)
+
+
+@both
 async def test_a_stand_in_key_does_not_mangle_words(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
     with serve(lambda call: say.error(400, "too many words")) as server:
         for name, value in {**server.env(), KEY_VARIABLE[protocol]: "any"}.items():
