@@ -27,16 +27,14 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        start = 1 if text.startswith(BOM) else 0
-        for match in EOL.finditer(text, start):
-            self.starts.append(start)
-            self.ends.append(match.start())
-            start = match.end()
-        if start < len(text):
-            self.starts.append(start)
+        first = 1 if text.startswith(BOM) else 0
+        breaks = [match.span() for match in EOL.finditer(text, first)]
+        self.starts = [first, *[stop for _, stop in breaks]]
+        self.ends = [start for start, _ in breaks]
+        if self.starts[-1] < len(text):
             self.ends.append(len(text))
+        else:
+            self.starts.pop()
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from skillgit.document.lines import EOL, Lines, block_lines
 from skillgit.document.structure import Structure
@@ -94,13 +95,10 @@ class _Normal:
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
         self.composed = unicodedata.is_normalized("NFC", lines.text)
-        texts = [lines[i].rstrip(" \t") if self.composed else normal_line(lines[i]) for i in range(len(lines))]
-        self.starts: list[int] = []
-        offset = 0
-        for text in texts:
-            self.starts.append(offset)
-            offset += len(text) + 1
-        self.text = "".join([text + "\n" for text in texts])
+        raw = [lines.text[start:end].rstrip(" \t") for start, end in zip(lines.starts, lines.ends, strict=True)]
+        texts = raw if self.composed else [normal_line(line) for line in raw]
+        self.starts = list(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
+        self.text = "\n".join([*texts, ""])
 
     def _line(self, offset: int) -> int:
         return bisect_right(self.starts, offset) - 1
