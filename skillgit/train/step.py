@@ -8,7 +8,8 @@ from typing import Any
 
 from skillgit.envs.contract import Task
 from skillgit.errors import MeasurementError, ModelError, RefMovedError
-from skillgit.redact import redact
+from skillgit.models.usage import Ledger
+from skillgit.redact import redact, redact_json
 from skillgit.train import candidate as update
 from skillgit.train import scores
 from skillgit.train.candidate import Candidate
@@ -70,13 +71,17 @@ async def take(step: Step, reflector: Reflector) -> None:
         await _propose(step, reflector)
     else:
         step.reason = "nothing failed"
-    while True:
+    while run.state.status == "running" and run.state.step < step.number:
         try:
             await _gate(step)
-            return
         except RefMovedError:
-            # Somebody moved the branch: on their document the edits are applied and gated again.
-            await run.adopt_tip()
+            # Somebody moved the branch: on their document the edits are applied and gated again. What this step has
+            # spent and seen so far stays its own. A ref that is not the branch is not ours to settle.
+            spent, run.session.ledger = run.session.ledger, Ledger()
+            seen, run.evidence = run.evidence, {}
+            if not await run.adopt_tip():
+                raise
+            run.session.ledger, run.evidence = spent, seen
 
 
 def _batch(step: Step) -> list[Task]:
@@ -187,6 +192,8 @@ def _nothing_to_measure(step: Step, built: Candidate, before: Placed, blob: str)
         return step.reason
     if not built.applied:
         return "none of the proposed edits could be applied"
+    if not built.document.strip():
+        return "the edits would empty the document"
     if blob == before.blob:
         return "the candidate equals the incumbent"
     if blob in step.run.state.tried:
@@ -261,8 +268,8 @@ def _record(step: Step, built: Candidate, before: Placed, blob: str, decision: s
         document=blob,
         document_before=before.blob,
         learning_rate=step.budget,
-        edits=[_edit(outcome) for outcome in built.outcomes],
-        dropped=[{**asdict(d.proposal.edit), "why": d.reason} for d in step.dropped],
+        edits=redact_json([_edit(outcome) for outcome in built.outcomes]),
+        dropped=redact_json([{**asdict(d.proposal.edit), "why": d.reason} for d in step.dropped]),
         batch=scores.encode(trials_of(step.rollouts)),
     )
 
@@ -280,4 +287,4 @@ def _remembered(built: Candidate, before: Placed, record: StepRecord) -> dict[st
     text = "\n".join(
         [*lines, f"(scored {reached}{number}, the incumbent {scores.decimal(exact_number(record.before))})"]
     )
-    return {"document": before.blob, "text": text}
+    return {"document": before.blob, "text": redact(text)}
