@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from skillgit.secret_blocks import Finding
-from skillgit.secret_forms import authorization_value, find_by_form
-from skillgit.secret_values import find_by_name, named_kind
+from skillgit.redact.blocks import Finding
+from skillgit.redact.forms import authorization_value, find_by_form
+from skillgit.redact.values import find_by_name, named_kind
 
 PERSONAL = frozenset({"email"})
 """Kinds that are personal data and open nothing."""

@@ -11,8 +11,8 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from skillgit.secret_blocks import Finding, find_private_keys
-from skillgit.secret_words import is_sample, word_set
+from skillgit.redact.blocks import Finding, find_private_keys
+from skillgit.redact.words import is_sample, word_set
 
 # A token does not begin inside a word, but may follow an escaped line break of JSON or a percent code of a URL.
 _BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from skillgit.secret_blocks import Finding
-from skillgit.secret_words import is_placeholder, is_reference, is_sample, is_sentence, says_its_name
+from skillgit.redact.blocks import Finding
+from skillgit.redact.words import is_placeholder, is_reference, is_sample, is_sentence, says_its_name
 
 Strength = Literal["password", "strong", "weak"]
 """How much a name says: behind `password` all is secret, behind `token` only what looks random."""
