@@ -11,6 +11,7 @@ from skillgit.envs.contract import exact
 from skillgit.errors import MeasurementError
 from skillgit.models.usage import Ledger
 from skillgit.store.locks import SkillLock
+from skillgit.store.notes import add_note
 from skillgit.train import documents, scores
 from skillgit.train.documents import Placed
 from skillgit.train.events import Note, StageStarted, StepFinished
@@ -133,26 +134,45 @@ class Run:
             return "nothing fails on train any more"
         return "all epochs are done" if state.step >= self.info.total_steps else None
 
-    async def adopt_tip(self) -> None:
+    async def adopt_tip(self) -> bool:
         """People's commits on the branch: theirs becomes the incumbent, even when it scores lower; best stays.
 
+        Returns: whether the branch had been moved, or was gone.
+
         Raises:
-            RefMovedError: the branch moved again meanwhile; call again.
+            RefMovedError: a ref moved meanwhile; nothing was recorded.
         """
         session = self.session
         repo, branch = session.repo, session.refs.branch
         tip = repo.read_ref(branch)
         moves = Moves()
+        if tip == self.state.tip:
+            return False
         if tip is None:
             session.tell(Note(f"{branch} was gone; it is set back to {self.state.tip[:12]}"))
             moves.add(branch, None, self.state.tip)
-            tip = self.state.tip
-        elif tip == self.state.tip:
-            return
+            await self.record_event("human", "the branch was gone", self.state.tip, self.document(), moves)
+            return True
         placed = documents.read(repo, tip, self.info.document)
         session.tell(Note(f"{branch} was moved to {tip[:12]} by somebody; its document is the incumbent now"))
         await self.measure(placed, "human")
+        # Before the journal's entry: a killed run then notes it again, which changes nothing.
+        add_note(repo, tip, self._fact(placed.blob))
         await self.record_event("human", "somebody committed on the branch", tip, placed, moves)
+        return True
+
+    def _fact(self, blob: str) -> dict[str, Any]:
+        """What the note on a person's commit says."""
+        metric = self.session.settings.evaluation.gate_metric
+        return {
+            "kind": "human",
+            "run": self.info.run,
+            "step": self.state.step,
+            "split": "val",
+            metric: exact_text(self.score(blob)),
+            "digest": self.state.val,
+            "target": self.session.target.name,
+        }
 
     async def record_event(self, kind: str, reason: str, tip: str, placed: Placed, moves: Moves) -> None:
         """A journal entry that is no step: the incumbent becomes the document at `tip`."""
