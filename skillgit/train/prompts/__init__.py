@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Literal
+
+from skillgit.models.base import Turn
 
 _TAGS = "skill|attempt|input|reply|expected|reason|rejected_edit|pattern"
 _TAG = re.compile(rf"<(?=/?(?:{_TAGS})\b)", re.IGNORECASE)
@@ -23,16 +26,31 @@ def _attribute(value: str) -> str:
     return re.sub(r'[<>"\s]+', " ", value).strip()
 
 
-@cache
 def sections(name: str) -> dict[str, str]:
     """The parts of a prompt file by their `# heading`, stripped.
 
     Args:
         name: `full/reflect_failures`, without the ending.
     """
+    return dict(_parts(name))
+
+
+def conversation(name: str) -> tuple[str, tuple[Turn, ...]]:
+    """A prompt file with samples: its system text, and the turns, of which the last one is the template."""
+    parts = _parts(name)
+    roles: dict[str, Literal["user", "assistant"]] = {
+        "sample user": "user",
+        "sample reply": "assistant",
+        "user": "user",
+    }
+    return sections(name)["system"], tuple(Turn(roles[part], text) for part, text in parts if part in roles)
+
+
+@cache
+def _parts(name: str) -> tuple[tuple[str, str], ...]:
     text = files("skillgit.train.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
-    parts = re.split(r"^# (system|user)$", text, flags=re.MULTILINE)
-    return {parts[i]: parts[i + 1].strip() for i in range(1, len(parts), 2)}
+    parts = re.split(r"^# (system|user|sample user|sample reply)$", text, flags=re.MULTILINE)
+    return tuple((parts[i], parts[i + 1].strip()) for i in range(1, len(parts), 2))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
