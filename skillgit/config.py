@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from skillgit import strictyaml
 from skillgit.errors import ConfigError
 
 FILE_NAME = "skillgit.yaml"
+BEST_FILE = "best_skill.md"
 NAME_PATTERN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 # Device names that Windows cannot have as a file; refs are files.
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(10))}
@@ -34,20 +34,53 @@ def check_name(name: str) -> str:
     return name
 
 
-def _inside(path: str) -> str:
-    """A path of the repository, in POSIX form, that stays inside it."""
-    pure = PurePosixPath(path.replace("\\", "/"))
+def _document(path: str) -> str:
+    """A file of the repository, in POSIX form, that stays inside it."""
+    posix = path.replace("\\", "/")
+    pure = PurePosixPath(posix)
     if not path.strip() or pure.is_absolute() or ".." in pure.parts or re.match(r"[A-Za-z]:", path):
         raise ValueError(f"{path!r} does not lie inside the repository")
+    if not path.isprintable() or path != path.strip() or posix.endswith("/") or not pure.name:
+        raise ValueError(f"{path!r} is no file name")
+    if any(part.lower() == ".git" for part in pure.parts):
+        raise ValueError(f"{path!r} lies in git's own folder")
+    if pure.name == BEST_FILE:
+        raise ValueError(f"{BEST_FILE} is what a merge writes beside the document; name the document itself")
     return str(pure)
+
+
+def _env(spec: str) -> str:
+    """A path in the repository or `builtin/<name>`; what it leads to is looked at when it is loaded."""
+    if not spec.strip() or not spec.isprintable():
+        raise ValueError(f"{spec!r} is no path")
+    return spec
+
+
+def _branch(name: str) -> str:
+    """A branch's short name, as `git check-ref-format --branch` takes it."""
+    if name.startswith("refs/"):
+        raise ValueError(f"{name!r} is a whole ref; write the branch's short name, such as main")
+    parts = name.split("/")
+    odd = re.search(r"[\s~^:?*\[\\]|\.\.|@\{|^-|^@$", name)
+    if (
+        odd
+        or not name.isprintable()
+        or not all(part and not part.startswith(".") and not part.endswith((".", ".lock")) for part in parts)
+    ):
+        raise ValueError(f"{name!r} is no branch name")
+    return name
 
 
 def _model_name(spec: str) -> str:
     provider, slash, model = spec.partition("/")
-    if not (slash and provider and model):
+    tidy = spec.isprintable() and [provider, model] == [provider.strip(), model.strip()]
+    if not (slash and provider and model and tidy):
         example = "openai/gpt-5.5-mini or local/qwen2.5-coder-0.5b"
         raise ValueError(f"{spec!r} is no model: write provider/model, for example {example}")
     return spec
+
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class _Strict(BaseModel):
@@ -59,11 +92,13 @@ class ModelSettings(_Strict):
 
     model: Annotated[str, AfterValidator(_model_name)]
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Count | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _from_name(cls, value: Any) -> Any:
+        if not isinstance(value, (str, Mapping, ModelSettings)):
+            raise ValueError("not a model: write provider/model, or a mapping with model, temperature and max_tokens")
         return {"model": value} if isinstance(value, str) else value
 
 
@@ -75,21 +110,21 @@ class Models(_Strict):
 
 
 class TrainSettings(_Strict):
-    num_epochs: Annotated[int, Field(ge=1)] = 4
-    batch_size: Annotated[int, Field(ge=1)] = 40
+    num_epochs: Count = 4
+    batch_size: Count = 40
     seed: int = 42
 
 
 class GradientSettings(_Strict):
-    minibatch_size: Annotated[int, Field(ge=1)] = 8
+    minibatch_size: Count = 8
     failure_only: bool = False
     prompts: Literal["auto", "full", "compact"] = "auto"
     """`compact` is the form that small local models can follow; `auto` takes it for `local/` optimizers."""
 
 
 class OptimizerSettings(_Strict):
-    learning_rate: Annotated[int, Field(ge=1)] = 4
-    min_learning_rate: Annotated[int, Field(ge=1)] = 2
+    learning_rate: Count = 4
+    min_learning_rate: Count = 2
     lr_scheduler: Literal["constant", "linear", "cosine"] = "cosine"
 
     @model_validator(mode="after")
@@ -104,19 +139,19 @@ class EvaluationSettings(_Strict):
     gate_metric: Literal["hard", "soft"] = "hard"
     no_regression: bool = False
     min_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9
-    repeats: Annotated[int, Field(ge=1)] = 1
+    repeats: Count = 1
     racing: bool = True
 
 
 class MergeSettings(_Strict):
-    into: str | None = None
+    into: Annotated[str, AfterValidator(_branch)] | None = None
 
 
 class SkillSettings(_Strict):
     """One entry under `skills:`."""
 
-    document: Annotated[str, AfterValidator(_inside)]
-    env: str
+    document: Annotated[str, AfterValidator(_document)]
+    env: Annotated[str, AfterValidator(_env)]
     models: Models = Models()
     train: TrainSettings = TrainSettings()
     gradient: GradientSettings = GradientSettings()
@@ -125,26 +160,30 @@ class SkillSettings(_Strict):
     merge: MergeSettings = MergeSettings()
 
 
+SECTIONS = tuple(name for name in SkillSettings.model_fields if name not in ("document", "env"))
+"""What `--set` may change."""
+
+
 class Limits(_Strict):
     """Per endpoint."""
 
-    in_flight: Annotated[int, Field(ge=1)] = 16
-    timeout_s: Annotated[float, Field(gt=0)] = 120.0
+    in_flight: Count = 16
+    timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 120.0
+
+
+def _version(number: int) -> int:
+    if number != 1:
+        raise ValueError(f"{number} is not known to this skillgit, which reads version 1")
+    return number
 
 
 class Config(_Strict):
     """The whole file."""
 
-    version: Literal[1]
+    version: Annotated[int, AfterValidator(_version)]
     models: Models = Models()
-    skills: dict[str, SkillSettings]
+    skills: dict[Annotated[str, AfterValidator(check_name)], SkillSettings]
     limits: Limits = Limits()
-
-    @model_validator(mode="after")
-    def _names(self) -> Config:
-        for name in self.skills:
-            check_name(name)
-        return self
 
     def skill(self, name: str) -> SkillSettings:
         """Settings of one skill.
@@ -190,17 +229,19 @@ def parse(text: str, where: str = FILE_NAME, overrides: Iterable[tuple[str, str,
 
 def _override(config: Config, skill: str, key: str, raw: str) -> Config:
     where = f"--set {key}={raw}"
-    section, dot, name = key.partition(".")
-    if not (dot and name):
+    section, _, name = key.partition(".")
+    if not (section and name) or "." in name:
         raise ConfigError(f"{where}: write section.key=value", mend="for example train.num_epochs=2")
+    if section not in SECTIONS:
+        meant = strictyaml.nearest(section, list(SECTIONS))
+        mend = f"did you mean {meant!r}?" if meant else f"known sections: {', '.join(SECTIONS)}"
+        raise ConfigError(f"{where}: unknown section {section!r}", mend=mend)
     try:
-        value = yaml.safe_load(raw)
-    except yaml.YAMLError:
+        value, _ = strictyaml.load(raw, where)
+    except ConfigError:
         raise ConfigError(f"{where}: the value is not valid YAML", mend="quote it") from None
     # Only what the file set is dumped, so that validators see what a person chose and what is a default.
     entry = config.skill(skill).model_dump(exclude_unset=True)
-    entry.setdefault(section, {})
-    if isinstance(entry[section], dict):
-        entry[section][name] = value
-    settings = strictyaml.validate(SkillSettings, entry, where, {})
+    entry[section] = {**entry.get(section, {}), name: value}
+    settings = strictyaml.validate(SkillSettings, entry, where, None)
     return config.model_copy(update={"skills": {**config.skills, skill: settings}})
