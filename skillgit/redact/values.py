@@ -18,7 +18,7 @@ Strength = Literal["password", "strong", "weak"]
 """How much a name says: behind `password` all is secret, behind `token` only what looks random."""
 
 _NAME = re.compile(
-    r"(?P<password>pass(?:word|wd|phrase|code)|pwd)"
+    r"(?P<password>pass(?:word|wd|phrase|code)|pwd|(?<=[_\-.])pass|(?<![a-z])(?:pass|pw)(?==))"
     r"|(?P<strong>client[_\-. ]?secret|secret[_\-. ]?key|secret"
     r"|(?:api|access|private|account|auth|signing|encryption|master|shared[_\-. ]?access)[_\-. ]?key)"
     r"|(?P<weak>token|credentials?|(?<![a-z])_?auth)",
@@ -148,7 +148,7 @@ class _Reader:
 
 def _is_secret(key: str, strength: Strength, value: str, literal: bool, said: bool) -> bool:
     value = value.strip()
-    if len(value) < {"password": 4, "strong": 6, "weak": 8}[strength] or _HARMLESS.fullmatch(key):
+    if len(value) < {"password": 4, "strong": 6, "weak": 6 if literal else 8}[strength] or _HARMLESS.fullmatch(key):
         return False
     if is_reference(value) or is_sample(value) or is_placeholder(value) or says_its_name(value, key):
         return False

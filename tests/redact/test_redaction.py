@@ -112,6 +112,9 @@ def test_tokens_of_services(kind: str, prefix: str, around: str) -> None:
         ("password", "password: letmein", "letmein"),
         ("password", "db:\n  password: letmein  # local\n  host: x", "letmein"),
         ("password", "DB_PASSWORD=letmein", "letmein"),
+        ("password", "DB_PASS=letmein", "letmein"),
+        ("password", "pass=hunter2", "hunter2"),
+        ("token", "token=abc123", "abc123"),
         ("password", "export PGPASSWORD=letmein", "letmein"),
         ("password", "PASSWORD_2='let me in'", "let me in"),
         ("password", '{"password": "correct horse battery staple"}', "horse"),
@@ -255,6 +258,8 @@ docker run -u 1000:1000 image1
 write -----BEGIN PRIVATE KEY----- in the first line
 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUIG8UVm0JXQw1dxnWkVtPhm1XVwTnNHn9yOWgpjLvL
 the key is secret; keep it
+second pass: step2 of compass=north1
+token: beta-1 release
 compass: 12345678
 author: jo2345678
 oauth: v2.0.1234
