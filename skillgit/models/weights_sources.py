@@ -30,8 +30,8 @@ from skillgit.models.weights_table import Weights
 from skillgit.redact import redact
 
 CONNECT_S = 4.0
-READ_S = 30.0
-_TRIES = 3
+READ_S = 15.0
+_TRIES = 2
 """Cuts in a row without a new byte after which the hub is given up."""
 _BLOCK = 1 << 18
 
