@@ -40,7 +40,8 @@ def pages() -> Iterator[tuple[str, str]]:
                 if inner is not None:
                     yield from walk(inner, click.Context(inner, info_name=name, parent=context))
 
-    yield from walk(main, click.Context(main, info_name="skillgit", terminal_width=100, max_content_width=100))
+    settings = {**main.context_settings, "terminal_width": 100, "max_content_width": 100}
+    yield from walk(main, click.Context(main, info_name="skillgit", **settings))
 
 
 def page() -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from skillgit.cli.output import print_json, say
-from skillgit.models import weights
 from skillgit.models.base import Json
-from skillgit.models.weights_table import KNOWN
 
 _DEFAULT = "qwen2.5-coder-0.5b"
 _name = click.argument("name", default=_DEFAULT)
@@ -26,6 +24,8 @@ def command() -> None:
 @_json
 def list_models(as_json: bool) -> None:
     """List the known models, and whether their weights are there."""
+    from skillgit.models.weights_table import KNOWN
+
     facts = [_facts(name) for name in KNOWN]
     if as_json:
         print_json(facts)
@@ -41,6 +41,8 @@ def list_models(as_json: bool) -> None:
 @_json
 def pull(name: str, yes: bool, as_json: bool) -> None:
     """Fetch the weights of NAME, unless they are there."""
+    from skillgit.models import weights
+
     path = weights.pull(_bare(name), yes=yes, say=say)
     if as_json:
         print_json(_facts(_bare(name)))
@@ -53,6 +55,8 @@ def pull(name: str, yes: bool, as_json: bool) -> None:
 @_json
 def verify(name: str, as_json: bool) -> None:
     """Hash the weights of NAME and compare."""
+    from skillgit.models import weights
+
     path = weights.verify(_bare(name))
     if as_json:
         print_json(_facts(_bare(name)))
@@ -65,6 +69,8 @@ def verify(name: str, as_json: bool) -> None:
 @_json
 def path(name: str, as_json: bool) -> None:
     """Print where the weights of NAME lie, or will lie."""
+    from skillgit.models import weights
+
     if as_json:
         print_json(_facts(_bare(name)))
     else:
@@ -77,6 +83,8 @@ def _bare(name: str) -> str:
 
 
 def _facts(name: str) -> dict[str, Json]:
+    from skillgit.models import weights
+
     known = weights.known(name)
     return {
         "name": known.name,

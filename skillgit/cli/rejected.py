@@ -37,7 +37,7 @@ def list_(name: str, as_json: bool) -> None:
         print(f"{item.run} step {item.step:>4}  {item.commit[:10]}  {_verdict(item)}")
 
 
-@command.command("show")
+@command.command("show", short_help="Show one rejected candidate of skill NAME.")
 @click.argument("name")
 @click.argument("step")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
