@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import os
 import secrets
+import socket
 import sys
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from skillgit.errors import ModelError, ModelUnavailableError
 from skillgit.models.base import Json, Reply, Usage
@@ -28,6 +30,7 @@ _PREFIXES_MIB = 256
 """Memory for prefixes of earlier prompts: training goes to and fro between a few documents."""
 _SOCKET_MAX = 100
 """Bytes of a socket's path that every system takes."""
+_SERVING_S = 30.0
 
 
 @dataclass(slots=True)
@@ -195,11 +198,33 @@ def _load(path: Path, threads: int, context: int, spec: str) -> Any:
     params.ui = params.endpoint_slots = False
     params.api_keys = [secrets.token_hex(32)]
     with tempfile.TemporaryDirectory(prefix="skillgit-") as folder:
-        socket = f"{folder}/s.sock"  # the runtime knows sockets by their ending
-        if sys.platform != "win32" and len(socket.encode()) <= _SOCKET_MAX:
-            params.hostnames = [socket]
+        path_of_socket = f"{folder}/s.sock"  # the runtime knows sockets by their ending
+        if sys.platform != "win32" and len(os.fsencode(path_of_socket)) <= _SOCKET_MAX:
+            params.hostnames = [path_of_socket]
         try:
-            return runtime.Server(params)
+            loaded = runtime.Server(params)
+            _await_serving(loaded.listening_address)
         except (RuntimeError, ValueError, MemoryError) as error:
             why = " ".join(str(error).split())
             raise ModelUnavailableError(f"{spec}: {path} cannot be loaded: {why}", mend=mend) from None
+    return loaded
+
+
+def _await_serving(address: str) -> None:
+    """Wait until the server's thread serves: one that is closed before would never end.
+
+    Raises:
+        RuntimeError: it does not come up.
+    """
+    where = urlsplit(address)
+    unix = where.scheme == "unix"
+    try:
+        with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as probe:
+            probe.settimeout(_SERVING_S)
+            probe.connect(where.path if unix else (where.hostname, where.port))
+            probe.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+            served = probe.recv(1)
+    except OSError as error:
+        raise RuntimeError(f"its server does not come up: {error}") from None
+    if not served:
+        raise RuntimeError("its server does not come up")
