@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from skillgit.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from skillgit.train.events import Event
+
+
+def _tell(event: Event) -> None:
+    """What the last owner of the lock left behind."""
+    from skillgit.train.events import Note
+
+    if isinstance(event, Note):
+        say(f"note: {event.text}")
 
 
 @click.command("merge")
@@ -26,9 +39,9 @@ def command(name: str, into: str | None, as_json: bool) -> None:
         if not branch:
             raise UsageError("no base branch: HEAD is detached", mend="name one with --into BRANCH")
         judge = gate_documents(lambda work: opened.with_session(project, name, work))
-        with SkillLock.acquire(project.repo, name):
+        with SkillLock.acquire(project.repo, name, "merge") as lock:
             try:
-                done = opened.run(merge(project.repo, name, settings, branch, judge))
+                done = opened.run(merge(project.repo, name, settings, branch, judge, lock=lock, tell=_tell))
             except ConflictError as error:
                 say(error.shown)
                 raise

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from skillgit.config import SkillSettings
 from skillgit.errors import ConflictError, RefusedError, RepositoryError
+from skillgit.store.locks import SkillLock
 from skillgit.store.merging import MergedTree, best_path, merge_tree, move_checked_out
 from skillgit.store.objects import Entry
 from skillgit.store.refs import SkillRefs
@@ -17,13 +18,14 @@ from skillgit.store.trailers import format_message, subject_line
 from skillgit.store.transactions import RefUpdate
 from skillgit.train import documents, history
 from skillgit.train.documents import Placed
-from skillgit.train.events import StageStarted
+from skillgit.train.events import Listener, StageStarted
 from skillgit.train.gate import Verdict, decide
 from skillgit.train.journal import Journal
 from skillgit.train.measure import measure_all
 from skillgit.train.run import comparable
 from skillgit.train.scores import by_metric, decimal, mean
 from skillgit.train.session import Session
+from skillgit.train.start import recover
 
 Judge = Callable[[Placed, Placed], Awaitable[Verdict]]
 """Gates (merged document, base document as it stands now): called only where people changed the base's document."""
@@ -68,14 +70,27 @@ def gate_documents(with_session: WithSession) -> Judge:
     return judge
 
 
-async def merge(repo: Repository, name: str, settings: SkillSettings, into: str, judge: Judge) -> Merged:
+async def merge(
+    repo: Repository,
+    name: str,
+    settings: SkillSettings,
+    into: str,
+    judge: Judge,
+    *,
+    lock: SkillLock,
+    tell: Listener = lambda _: None,
+) -> Merged:
     """Make a `--no-ff` merge commit on `into`, in the checked-out work tree as well where there is one.
+
+    Args:
+        lock: the skill's, held. What its last owner left half done is brought to its end first.
 
     Raises:
         RepositoryError: no such branch, or nothing trained yet.
         RefusedError: a conflict, a merged document that does not beat the base's, local changes in the way.
     """
     refs, path = SkillRefs(name), settings.document
+    recover(repo, name, lock, tell)
     base_ref = f"refs/heads/{into}"
     base, best = repo.read_ref(base_ref), repo.read_ref(refs.best)
     if base is None:
@@ -97,7 +112,7 @@ async def merge(repo: Repository, name: str, settings: SkillSettings, into: str,
     message = _message(repo, name, into, best, merged, score)
     commit = repo.objects.write_commit(tree, [base, best], message)
     move = RefUpdate(base_ref, base, commit)
-    move_checked_out(repo, repo.checked_out_at(base_ref), move, f"skillgit merge {name}: {best[:12]}")
+    move_checked_out(repo, repo.checked_out_at(base_ref), move, f"skillgit merge {name}: {best[:12]}", lock=lock)
     return Merged(into, commit, path, target_file, verdict, score)
 
 

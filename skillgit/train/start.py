@@ -15,7 +15,7 @@ from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
 from skillgit.train import documents, history
 from skillgit.train.documents import blob_at
-from skillgit.train.events import Note
+from skillgit.train.events import Listener, Note
 from skillgit.train.journal import Journal, RunInfo, RunState
 from skillgit.train.messages import Place, plain_message
 from skillgit.train.record import Moves, end_run
@@ -35,7 +35,7 @@ async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
     """
     repo = session.repo
     refuse_checked_out(repo, session.refs.branch)
-    last = recover(session, lock)
+    last = recover(repo, session.name, lock, session.tell)
     if last is not None and last.state.status == "running":
         if not fresh:
             return await _resume(session, lock, last)
@@ -51,17 +51,16 @@ def refuse_checked_out(repo: Repository, branch: str) -> None:
         raise RefusedError(f"{short} is checked out at {where}", mend="switch that work tree to another branch")
 
 
-def recover(session: Session, lock: SkillLock) -> Journal | None:
-    """Roll a half-finished transaction forward from the newest journal.
+def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
+    """Roll a half-finished transaction forward from the newest journal: for whoever has just taken the lock.
 
     Returns: that journal, None where the skill has none.
     """
-    repo = session.repo
     if lock.took_over:
-        session.tell(Note(lock.took_over))
+        tell(Note(lock.took_over))
     for path in remove_stale_locks(repo, lock.inherited):
-        session.tell(Note(f"removed the leftover lock file {path.name} of an interrupted transaction"))
-    last = history.latest(repo, session.name)
+        tell(Note(f"removed the leftover lock file {path.name} of an interrupted transaction"))
+    last = history.latest(repo, name)
     if last is None:
         return None
     pending = [RefUpdate(str(ref), old, new) for ref, old, new in last.record.refs]
@@ -69,7 +68,7 @@ def recover(session: Session, lock: SkillLock) -> Journal | None:
     if lock.inherited:
         outcome = roll_forward(repo, pending, lock=lock)
         for update in outcome.done:
-            session.tell(Note(f"{update.ref} was brought to {str(update.new)[:12]}: its transaction was interrupted"))
+            tell(Note(f"{update.ref} was brought to {str(update.new)[:12]}: its transaction was interrupted"))
         lock.settle()
     return last
 

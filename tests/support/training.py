@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import repos
-from support.server import Call
+from support.server import Answer, Call, Responder, Server, serve
 from support.world import SEED_DOCUMENT, TopicWorld
 
 from skillgit.models.base import Json, Reply, Request, Usage
@@ -166,6 +167,53 @@ def point_at(patch: pytest.MonkeyPatch, environment: Mapping[str, str]) -> None:
         patch.setattr(name, 0.001)
 
 
+class Yard:
+    """A repository to train in, with the server that answers."""
+
+    def __init__(self, root: Path, world: TopicWorld, server: Server) -> None:
+        self.root, self.world, self.server = root, world, server
+        self.watcher = Watcher()
+
+    async def train(self, *overrides: str, fresh: bool = False, start: Path | None = None) -> Outcome:
+        """Train with a new watcher; overrides are `section.key=value`."""
+        self.watcher = Watcher()
+        return await run(start or self.root, self.watcher, fresh=fresh, overrides=overrides)
+
+    def git(self, *args: str, input: str | None = None) -> str:
+        """Run git in the repository."""
+        return repos.git(self.root, *args, input=input)
+
+    def refs(self, prefix: str = "refs/") -> dict[str, str]:
+        """Whole names and what they point to."""
+        return repos.refs(self.root, prefix)
+
+    def text(self, rev: str = BRANCH, path: str = DOCUMENT) -> str:
+        """A file of a revision."""
+        return text_at(self.root, rev, path)
+
+    def commit_on(self, branch: str, files: Mapping[str, str | None], message: str = "By hand") -> str:
+        """A person's commit on a branch that need not be checked out; None removes a file."""
+        index = {"GIT_INDEX_FILE": str(self.root / "person.index")}
+        tip = self.git("rev-parse", "--verify", branch)
+        repos.git(self.root, "read-tree", tip, env=index)
+        for path, content in files.items():
+            if content is None:
+                repos.git(self.root, "update-index", "--force-remove", path, env=index)
+                continue
+            blob = repos.git(self.root, "hash-object", "-w", "--stdin", input=content)
+            repos.git(self.root, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", env=index)
+        tree = repos.git(self.root, "write-tree", env=index)
+        (self.root / "person.index").unlink()
+        commit = self.git("commit-tree", tree, "-p", tip, "-m", message)
+        self.git("update-ref", branch if branch.startswith("refs/") else f"refs/heads/{branch}", commit)
+        return commit
+
+    @property
+    def steps(self) -> list[StepRecord]:
+        """The newest run's steps, oldest first."""
+        return journals(self.root)[-1]
+
+
 def journals(root: Path) -> list[list[StepRecord]]:
     """The steps of every run, oldest first."""
     repo = Repository.open(root)
@@ -184,6 +232,41 @@ def journal(root: Path) -> Journal:
         repo.close()
 
 
+class Meddler:
+    """A responder with a person about, who does something in the repository as a call arrives, once."""
+
+    def __init__(self, inner: TopicWorld, moment: Callable[[Call], bool]) -> None:
+        self._inner, self._moment = inner, moment
+        self._lock = threading.Lock()
+        self.act: Callable[[], object] | None = None
+
+    def __call__(self, call: Call) -> Answer:
+        act = None
+        if self._moment(call):
+            with self._lock:  # calls arrive at once
+                act, self.act = self.act, None
+        if act is not None:
+            act()
+        return self._inner(call)
+
+
+@contextlib.contextmanager
+def yard(
+    root: Path,
+    patch: pytest.MonkeyPatch,
+    world: TopicWorld,
+    *,
+    responder: Responder | None = None,
+    config: str | None = None,
+    document: str = SEED_DOCUMENT,
+) -> Iterator[Yard]:
+    """A yard whose server answers as the world does, or as `responder` does."""
+    make(root, world, config=config, document=document)
+    with serve(responder or world) as server:
+        point_at(patch, server.env())
+        yield Yard(root, world, server)
+
+
 def is_reflection(call: Call) -> bool:
     """Whether a call is the optimizer's."""
     return any("<attempt" in text for _, text in call.turns)
@@ -192,3 +275,8 @@ def is_reflection(call: Call) -> bool:
 def text_at(root: Path, rev: str, path: str = DOCUMENT) -> str:
     """A file of a revision, byte for byte."""
     return repos.git(root, "cat-file", "blob", f"{rev}:{path}") + "\n"
+
+
+def trailer(root: Path, rev: str, key: str) -> str:
+    """The value of one trailer, as plain `git log` shows it."""
+    return repos.git(root, "log", "-1", f"--format=%(trailers:key={key},valueonly,separator=%x2C)", rev)

@@ -1,0 +1,141 @@
+"""A run between steps: people's commits, ends, tags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from support import repos, training
+from support.server import Answer, Call
+from support.training import BEST_REF, BRANCH, DOCUMENT, Meddler, Yard
+from support.world import SEED_DOCUMENT, Kinds, TopicWorld
+
+from skillgit.errors import DocumentError, MeasurementError
+from skillgit.train.events import RunFinished
+
+MakeYard = Callable[..., Yard]
+RIGHT, WRONG = Kinds(100, 0), Kinds(0, 100)
+SHORT = training.configuration(train="{num_epochs: 1, batch_size: 8}")
+
+
+async def test_a_persons_commit_between_steps_is_the_incumbent_though_it_is_worse(yard: MakeYard) -> None:
+    """Best stays what it was."""
+    here = yard(TopicWorld(8, 1, kinds=RIGHT), config=training.configuration(train="{num_epochs: 2, batch_size: 16}"))
+    await here.train("train.num_epochs=1")
+    best, tip = here.refs(BEST_REF)[BEST_REF], here.refs(BRANCH)[BRANCH]
+    assert best == tip
+    commit = here.commit_on(BRANCH, {DOCUMENT: SEED_DOCUMENT + "\nBe brief.\n"})
+    here.world.kinds = WRONG
+    await here.train()
+    assert here.steps[0].score == "0/1"
+    assert here.steps[1].decision == "reject"
+    assert here.git("rev-parse", f"{here.steps[1].commits[0]}^") == commit
+    assert here.refs(BRANCH)[BRANCH] == commit
+    assert here.refs(BEST_REF)[BEST_REF] == best
+    journal = training.journal(here.root)
+    assert set(journal.scores) == {journal.state.incumbent, journal.state.best}
+
+
+async def test_a_note_says_what_a_persons_commit_scored(yard: MakeYard) -> None:
+    here_world = TopicWorld(8, 1, kinds=RIGHT)
+    meddler = Meddler(here_world, training.is_reflection)
+    here = yard(here_world, responder=meddler, config=training.configuration(train="{num_epochs: 1, batch_size: 16}"))
+    theirs = SEED_DOCUMENT + "\n" + here_world.rule(next(iter(here_world.codes))) + "\n"
+    commits: list[str] = []
+    meddler.act = lambda: commits.append(here.commit_on(BRANCH, {DOCUMENT: theirs}))
+    await here.train()
+    note = json.loads(here.git("notes", "--ref=skillgit", "show", commits[0]))
+    journal = training.journal(here.root)
+    assert note == {
+        "kind": "human",
+        "run": journal.info.run,
+        "step": 0,
+        "split": "val",
+        "hard": "1/8",
+        "digest": journal.state.val,
+        "target": "openai/sim",
+    }
+    human = here.steps[1]
+    assert (human.kind, human.score) == ("human", "1/8")
+    # It scores higher than what was best until then.
+    assert (
+        json.loads(here.git("show", f"refs/skillgit/runs/topics/{journal.info.run}~1:state.json"))["best_commit"]
+        == commits[0]
+    )
+
+
+async def test_a_persons_commit_that_breaks_the_document_stops_the_run(yard: MakeYard) -> None:
+    here_world = TopicWorld(8, 1, kinds=RIGHT)
+    meddler = Meddler(here_world, training.is_reflection)
+    here = yard(here_world, responder=meddler, config=SHORT)
+    done: list[str] = []
+    meddler.act = lambda: done.append(here.commit_on(BRANCH, {DOCUMENT: "---\nname: [\n---\n"}))
+    with pytest.raises(DocumentError, match=DOCUMENT):
+        await here.train()
+    assert here.refs(BRANCH)[BRANCH] == done[0]
+    assert training.journal(here.root).state.status == "running"
+    here.commit_on(BRANCH, {DOCUMENT: SEED_DOCUMENT + "\nMended.\n"})
+    assert (await here.train()).accepted
+    assert "Mended." in here.text()
+
+
+async def test_val_at_its_ceiling_ends_before_any_step(yard: MakeYard) -> None:
+    here_world = TopicWorld(4, 1)
+    here = yard(here_world, config=SHORT, document=here_world.perfect_document())
+    outcome = await here.train()
+    assert (outcome.reason, outcome.steps, outcome.improved) == ("val is at its ceiling", 0, False)
+    assert here.server.count == 8
+    assert [step.decision for step in here.steps] == ["baseline"]
+    assert here.refs("refs/tags/") == {}
+
+
+async def test_val_at_its_ceiling_ends_in_mid_epoch_with_a_tag(yard: MakeYard) -> None:
+    here = yard(TopicWorld(2, 1, kinds=RIGHT), config=training.configuration(train="{num_epochs: 3, batch_size: 4}"))
+    outcome = await here.train()
+    assert outcome.reason == "val is at its ceiling"
+    assert [step.decision for step in here.steps] == ["baseline", "accept-best"]
+    (tag,) = here.refs("refs/tags/")
+    assert here.git("rev-parse", f"{tag}^{{commit}}") == here.refs(BRANCH)[BRANCH]
+    finished = [event for event in here.watcher.events if isinstance(event, RunFinished)]
+    assert [(event.reason, event.steps, event.accepted, event.rejected) for event in finished] == [
+        ("val is at its ceiling", 1, 1, 0)
+    ]
+
+
+async def test_epochs_are_tagged(yard: MakeYard) -> None:
+    here = yard(TopicWorld(8, 3, kinds=Kinds(40, 40)), config=training.configuration())
+    await here.train()
+    run = training.journal(here.root).info.run
+    tags = here.refs("refs/tags/")
+    assert list(tags) == [f"refs/tags/skill/topics/{run}/epoch-{n:02d}" for n in (1, 2)]
+    for number, tag in enumerate(tags, start=1):
+        assert here.git("cat-file", "-t", tag) == "tag"
+        records = [step for step in here.steps if step.epoch == number and step.kind == "step"]
+        accepted = [step.commits[-1] for step in here.steps if step.epoch <= number and "accept" in step.decision]
+        assert here.git("rev-parse", f"{tag}^{{commit}}") == (accepted or [here.git("rev-parse", "main")])[-1]
+        text = here.git("for-each-ref", "--format=%(contents)", tag)
+        for step in records:
+            assert f"\n{step.step:>4}  {step.decision}" in text
+        trailers = here.git("interpret-trailers", "--no-divider", "--parse", input=text).splitlines()
+        assert f"Skill-Epoch: {number}" in trailers
+        assert f"Skill-Best: {here.git('rev-parse', f'{tag}^{{commit}}')}" in trailers
+    repos.fsck(here.root)
+
+
+async def test_a_baseline_with_too_many_errors_records_nothing(yard: MakeYard) -> None:
+    here_world = TopicWorld(8, 1)
+    broken = {row["input"] for row in here_world.tasks["val"][:4]}
+
+    def respond(call: Call) -> Answer:
+        return Answer(status=500, body=b"{}") if call.user in broken else here_world(call)
+
+    here = yard(here_world, responder=respond, config=SHORT)
+    with pytest.raises(MeasurementError, match="4 of 16 val attempts failed"):
+        await here.train()
+    assert here.refs("refs/skillgit/") == {}
+    asked = here.server.count
+    broken.clear()
+    await here.train()
+    assert here.steps[0].cost["calls"] == 4
+    assert here.server.count > asked
