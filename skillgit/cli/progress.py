@@ -53,7 +53,7 @@ def step_line(event: StepFinished) -> str:
 
 @dataclass(slots=True)
 class Tally:
-    """What has happened so far in this command."""
+    """What has happened so far in this command. `settled` are the tokens of finished steps, the optimizer's too."""
 
     steps: int = 0
     epochs: int = 0
@@ -67,8 +67,8 @@ class Tally:
     best: Fraction | None = None
     accepted: int = 0
     rejected: int = 0
-    calls: int = 0
     tokens: int = 0
+    settled: int = 0
     started: float = field(default_factory=time.monotonic)
 
     def see(self, event: Event) -> None:
@@ -80,12 +80,13 @@ class Tally:
             self.done, self.total, self.passed, self.scored = 0, event.total, Fraction(0), 0
         elif isinstance(event, UnitDone):
             self.done += 1
-            self.calls += event.usage.calls
             self.tokens += event.usage.tokens
             if event.score is not None:
                 self.passed, self.scored = self.passed + event.score, self.scored + 1
         elif isinstance(event, StepFinished):
             self.best = event.best
+            self.settled += event.tokens
+            self.tokens = self.settled
             self.accepted += event.decision.startswith("accept")
             self.rejected += event.decision == "reject"
 
