@@ -11,6 +11,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from skillgit.config import ModelSettings
@@ -161,7 +162,9 @@ def _digest(spec: str, path: Path) -> str:
         digest = remembered(path, stamp)
         if digest is None:
             digest = sha256_of(path)
-            remember(path, stamp, digest)
+            # Only a shortcut: where it cannot be written, the file is hashed each time.
+            with suppress(OSError):
+                remember(path, stamp, digest)
     except OSError as error:
         where = error.filename or path
         raise ModelUnavailableError(f"{spec}: {where}: {error.strerror}", mend="check who owns the file") from None

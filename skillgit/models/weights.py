@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
@@ -84,7 +84,7 @@ def verify(name: str) -> Path:
         _stamp(path).unlink(missing_ok=True)
         message = f"local/{name}: {path} has sha256 {digest}, not {weights.sha256}"
         raise ModelUnavailableError(message, mend=mend)
-    remember(path, _stamp(path), digest)
+    _note(path, digest)
     return path
 
 
@@ -103,6 +103,9 @@ def pull(name: str, *, yes: bool, say: Say, ask: Ask = ask_person) -> Path:
     weights, path = known(name), path_of(name)
     if is_ready(name):
         return path
+    if path.exists() and not os.access(path.parent, os.W_OK):
+        # Put there by somebody else, as in a machine's image: taken as it is, or not at all.
+        return verify(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path.with_name(path.name + ".lock"), lambda: say(f"another process is fetching {name}; waiting")):
         if _found(weights, path, say):
@@ -127,7 +130,7 @@ def _found(weights: Weights, path: Path, say: Say) -> bool:
         return False
     digest = sha256_of(path) if path.stat().st_size == weights.size else None
     if digest == weights.sha256:
-        remember(path, _stamp(path), digest)
+        _note(path, digest)
         return True
     say(f"{path} is not what it should be; deleted")
     path.unlink()
@@ -183,13 +186,19 @@ def _take(weights: Weights, fetched: Path, path: Path, source: str) -> None:
         fetched.unlink()
         raise ModelUnavailableError(f"{source} sent a file with sha256 {digest}; refused and deleted")
     os.replace(fetched, path)
-    remember(path, _stamp(path), digest)
+    _note(path, digest)
     for rest in (".part", ".part.etag"):
         path.with_name(path.name + rest).unlink(missing_ok=True)
 
 
 def _stamp(path: Path) -> Path:
     return path.with_name(path.name + ".ok")
+
+
+def _note(path: Path, digest: str) -> None:
+    """Remember a digest where that can be written; without it, the file is hashed again next time."""
+    with suppress(OSError):
+        remember(path, _stamp(path), digest)
 
 
 @contextmanager

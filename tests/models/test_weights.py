@@ -381,6 +381,27 @@ class TestWhatIsThere:
         with pytest.raises(ModelUnavailableError, match="does not exist"):
             weights.verify("tiny")
 
+    @pytest.mark.parametrize("content", [CONTENT, WRONG], ids=["right", "wrong"])
+    def test_a_folder_that_cannot_be_written(
+        self, folder: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch, content: bytes
+    ) -> None:
+        folder.mkdir(parents=True)
+        (folder / "tiny.gguf").write_bytes(content)
+
+        def read_only(*args: object, **options: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        # Permission bits do not bind root, who may run the tests.
+        monkeypatch.setattr("os.access", lambda path, mode: False)
+        monkeypatch.setattr("tempfile.mkstemp", read_only)
+        if content == CONTENT:
+            assert weights.pull("tiny", yes=True, say=Said()) == folder / "tiny.gguf"
+        else:
+            with pytest.raises(ModelUnavailableError, match="has sha256"):
+                weights.pull("tiny", yes=True, say=Said())
+        assert [path.name for path in folder.iterdir()] == ["tiny.gguf"]
+        assert hub.requests == []
+
     def test_what_a_killed_pull_left_is_removed(self, folder: Path, hub: Hub) -> None:
         (folder / "tiny.gguf.fetch-1").mkdir(parents=True)
         (folder / "tiny.gguf.fetch-1" / "tiny.gguf").write_bytes(b"half")
