@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from skillgit.cli.output import say
 from skillgit.cli.progress import watching
+from skillgit.train.events import Event
 from skillgit.train.project import Project
 from skillgit.train.session import Session
 
@@ -35,13 +36,20 @@ async def with_session(
     target: str | None = None,
     yes: bool = False,
 ) -> T:
-    """Run `work` on a skill's session, with progress shown."""
-    with watching() as listener:
-        session = opened.session(name, listener, optimizer=optimizer, target=target, yes=yes, say=say)
-        try:
+    """Run `work` on a skill's session, with progress shown.
+
+    Models are opened before the display begins: fetching weights may ask, and has a progress bar of its own.
+    """
+    session = opened.session(name, _unwatched, optimizer=optimizer, target=target, yes=yes, say=say)
+    try:
+        with watching() as session.listener:
             return await work(session)
-        finally:
-            await session.close()
+    finally:
+        await session.close()
+
+
+def _unwatched(event: Event) -> None:
+    """Nothing happens before the display begins."""
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -102,12 +102,14 @@ def open_local(
     yes: bool = False,
     say: Callable[[str], None] | None = None,
     ask: weights.Ask = weights.ask_person,
+    root: Path | None = None,
 ) -> LocalModel:
     """Load a model; weights that skillgit knows are fetched on first use.
 
     Args:
-        spec: `local/<known name>` or `local/<path to a .gguf>`, relative to the working directory.
+        spec: `local/<known name>` or `local/<path to a .gguf>`.
         yes: fetch without asking.
+        root: what a relative path starts from; the working directory where it is None.
 
     Raises:
         ConfigError: neither a known name nor a .gguf.
@@ -117,7 +119,7 @@ def open_local(
     local_runtime.require()
     name = spec.removeprefix("local/")
     if name.lower().endswith(".gguf"):
-        path = Path(name).expanduser().absolute()
+        path = (root or Path()).joinpath(Path(name).expanduser()).absolute()
         digest = _digest(spec, path)
     else:
         path = weights.pull(name, yes=yes, say=say or _silent, ask=ask)

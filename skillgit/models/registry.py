@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from skillgit.config import Limits, ModelSettings
 from skillgit.errors import ConfigError
@@ -13,13 +14,19 @@ PROVIDERS = ("anthropic", "local", "openai")
 
 
 def open_model(
-    settings: ModelSettings, limits: Limits, *, yes: bool = False, say: Callable[[str], None] | None = None
+    settings: ModelSettings,
+    limits: Limits,
+    *,
+    yes: bool = False,
+    say: Callable[[str], None] | None = None,
+    root: Path | None = None,
 ) -> Model:
     """Open a model. The caller closes it.
 
     Args:
         yes: fetch the embedded model's weights without asking.
         say: where to tell a person what is fetched.
+        root: what a relative `local/<path>` starts from; the working directory where it is None.
 
     Raises:
         ConfigError: an unknown provider, or a base URL that is none.
@@ -38,7 +45,7 @@ def open_model(
     if provider == "local":
         from skillgit.models.local import open_local
 
-        return open_local(settings.model, settings, yes=yes, say=say)
+        return open_local(settings.model, settings, yes=yes, say=say, root=root)
     meant = nearest(provider, list(PROVIDERS))
     mend = f"did you mean {meant!r}?" if meant else f"known providers: {', '.join(PROVIDERS)}"
     raise ConfigError(f"{settings.model}: no provider {provider!r}", mend=mend)

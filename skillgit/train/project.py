@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
+from skillgit import strictyaml
 from skillgit.config import FILE_NAME, Config, ModelSettings, parse
 from skillgit.envs.builtin import resolve_env
 from skillgit.envs.contract import Environment
@@ -16,6 +16,7 @@ from skillgit.errors import ConfigError
 from skillgit.models.base import Model
 from skillgit.models.cache import CallCache
 from skillgit.models.registry import open_model
+from skillgit.store.refs import HEADS
 from skillgit.store.repository import Repository
 from skillgit.train.events import Event
 from skillgit.train.session import Session
@@ -30,12 +31,13 @@ class Project:
     Args:
         root: where configuration and environments are read from: the work tree, or, for a bare repository, a
             temporary copy of what HEAD's tree holds.
+        temporary: the copies of trees that a bare repository needs, by revision.
     """
 
     repo: Repository
     config: Config
     root: Path
-    temporary: tempfile.TemporaryDirectory[str] | None = None
+    temporary: dict[str, tempfile.TemporaryDirectory[str]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, start: Path, overrides: Iterable[tuple[str, str, str]] = ()) -> Project:
@@ -47,10 +49,13 @@ class Project:
         repo = Repository.open(start)
         if repo.work_tree is not None:
             return cls(repo, _read(repo.work_tree, overrides), repo.work_tree)
-        temporary = tempfile.TemporaryDirectory(prefix="skillgit-")
+        temporary = _export(repo, "HEAD")
         root = Path(temporary.name)
-        _export(repo, "HEAD", root)
-        return cls(repo, _read(root, overrides), root, temporary)
+        try:
+            return cls(repo, _read(root, overrides), root, {"HEAD": temporary})
+        except ConfigError:
+            temporary.cleanup()
+            raise
 
     def environment(self, name: str) -> Environment:
         """The environment of a skill.
@@ -58,18 +63,23 @@ class Project:
         Raises:
             ConfigError: names file, line and key.
         """
-        spec = self.config.skill(name).env
-        return load_environment(resolve_env(spec, self.root), label=spec)
+        settings = self.config.skill(name)
+        spec, root, into = settings.env, self.root, settings.merge.into
+        if self.repo.work_tree is None and into is not None:
+            if into not in self.temporary:
+                self.temporary[into] = _export(self.repo, f"{HEADS}{into}")
+            root = Path(self.temporary[into].name)
+        return load_environment(resolve_env(spec, root), label=spec)
 
     def model(
         self, name: str, role: str, *, override: str | None = None, yes: bool = False, say: Callable[[str], None]
     ) -> Model:
         """The model of a role; `override` is a `provider/model` from the command line."""
         if override is not None:
-            chosen = ModelSettings.model_validate(override) if "/" in override else _no_model(override)
+            chosen = strictyaml.validate(ModelSettings, override, "--target", None)
         else:
             chosen = self.config.model(name, "target" if role == "target" else "optimizer")
-        return open_model(chosen, self.config.limits, yes=yes, say=say)
+        return open_model(chosen, self.config.limits, yes=yes, say=say, root=self.root)
 
     def session(
         self,
@@ -96,13 +106,9 @@ class Project:
         return self.repo.git("diff", "--quiet", "HEAD", "--", f":(top,literal){path}", check=False).code == 1
 
     def close(self) -> None:
-        """Remove the temporary copy of a bare repository's tree."""
-        if self.temporary is not None:
-            self.temporary.cleanup()
-
-
-def _no_model(name: str) -> ModelSettings:
-    raise ConfigError(f"{name!r} is no model", mend="write provider/model, for example openai/gpt-5.5-mini")
+        """Remove the temporary copies of a bare repository's trees."""
+        for temporary in self.temporary.values():
+            temporary.cleanup()
 
 
 def _read(root: Path, overrides: Iterable[tuple[str, str, str]]) -> Config:
@@ -118,17 +124,17 @@ def _read(root: Path, overrides: Iterable[tuple[str, str, str]]) -> Config:
     return parse(text, FILE_NAME, overrides)
 
 
-def _export(repo: Repository, rev: str, root: Path) -> None:
-    """Write a revision's files, links and submodules left out, for a bare repository."""
+def _export(repo: Repository, rev: str) -> tempfile.TemporaryDirectory[str]:
+    """A revision's files, links and submodules left out, in a temporary folder, for a bare repository."""
     commit = repo.resolve(rev)
     if commit is None:
-        raise ConfigError(f"{FILE_NAME}: {rev} has no commit", mend="push a commit with skillgit.yaml first")
+        raise ConfigError(f"{FILE_NAME}: {rev} has no commit", mend=f"push a commit with {FILE_NAME} first")
+    temporary = tempfile.TemporaryDirectory(prefix="skillgit-")
     for path, entry in repo.objects.list_files(commit).items():
-        if entry.mode not in (0o100644, 0o100755):
+        # Who can push can write any name into a tree.
+        if entry.mode not in (0o100644, 0o100755) or ".." in PurePosixPath(path).parts:
             continue
-        target = root / path
+        target = Path(temporary.name) / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(repo.objects.read_blob(entry.oid))
-    if not any(root.iterdir()):
-        shutil.rmtree(root)
-        raise ConfigError(f"{FILE_NAME}: {rev} is empty", mend="push a commit with skillgit.yaml first")
+    return temporary
