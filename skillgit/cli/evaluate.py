@@ -28,6 +28,7 @@ def command(name: str, rev: str | None, split: str, target: str | None, yes: boo
     chosen = next(s for s in SPLITS if s == split)
 
     async def run(session: Session) -> Evaluation:
+        session.repo.identity()  # the note needs one, and no call is made for a score that cannot be kept
         repeats = session.settings.evaluation.repeats
         found = await evaluate(session, resolve(session, rev), chosen, repeats=repeats)
         remember(session, found)

@@ -36,15 +36,17 @@ def _lines(status: Status) -> list[str]:
     from skillgit.cli.progress import points
 
     lines = [f"{status.name}: {status.document}"]
-    if status.branch is None:
+    if status.branch is not None:
+        lines.append(f"  branch   skill/{status.name} at {status.branch[:12]}")
+    if status.best is None:
         return [*lines, f"  not trained here yet: `skillgit train {status.name}`"]
-    lines.append(f"  branch   skill/{status.name} at {status.branch[:12]}")
-    if status.best is not None:
-        lines.append(f"  best     {status.best[:12]}, val {points(status.best_score)}")
+    lines.append(f"  best     {status.best[:12]}, val {points(status.best_score)}")
     if status.merged:
         lines.append(f"  base     {status.base} has the best document")
     else:
-        merge = f"`skillgit merge {status.name} --into {status.base}`"
+        # A detached HEAD is no branch that something can be merged into.
+        into = "BRANCH" if status.base == "HEAD" else status.base
+        merge = f"`skillgit merge {status.name} --into {into}`"
         lines.append(f"  base     {status.base} does not have the best document: {merge}")
     if status.unmeasured_base:
         lines.append(f"  note     the document on {status.base} differs from its best_skill.md: nobody measured it")

@@ -196,15 +196,17 @@ def _refusal(repo: Repository, updates: Sequence[RefUpdate], result: GitResult) 
         said = [text.strip() for text in result.err.splitlines() if text.strip() and not text.startswith("fatal: ")]
         return RefusedError(f"the reference-transaction hook refused {updates[0].ref}: {(said or [line])[0]}")
     if blocked := _IN_THE_WAY.search(result.err):
-        return RefusedError(f"{blocked[1]} is in the way of {blocked[2]}", mend=_rename(blocked[1]))
+        return in_the_way(blocked[1], blocked[2])
     if locked := _LOCK_FILE.search(result.err):
         mend = f"wait for it; if no git runs, remove {locked[1]}"
         return RefusedError(f"another git process holds {Path(locked[1]).name}: {line}", mend=mend)
     return failure(("update-ref",), result)
 
 
-def _rename(ref: str) -> str:
-    if ref.startswith("refs/heads/"):
-        short = ref.removeprefix("refs/heads/")
-        return f"rename that branch: git branch -m {short} {short}-old"
-    return f"give it another name, then run: git update-ref -d {ref}"
+def in_the_way(there: str, wanted: str) -> RefusedError:
+    """Two refs of which one would have to be a folder of the other: git keeps no such pair."""
+    mend = f"give it another name, then run: git update-ref -d {there}"
+    if there.startswith("refs/heads/"):
+        short = there.removeprefix("refs/heads/")
+        mend = f"rename that branch: git branch -m {short} {short.replace('/', '-')}-old"
+    return RefusedError(f"{there} is in the way of {wanted}", mend=mend)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from skillgit.errors import RepositoryError, SkillgitError
+from skillgit.errors import SkillgitError
 from skillgit.models.base import Request, Turn
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train import documents, history
 from skillgit.train.project import Project
-from skillgit.train.start import base_of, refuse_checked_out
+from skillgit.train.start import base_of, refuse_blocked, refuse_checked_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,6 @@ def _repository(repo: Repository) -> str:
 
 
 def _refs(repo: Repository) -> str:
-    if repo.read_ref("refs/heads/skill") is not None:
-        raise RepositoryError("a branch named skill blocks skill/<name>", mend="git branch -m skill another-name")
     return f"{len(repo.list_refs('refs/skillgit/'))} skillgit refs"
 
 
@@ -108,6 +106,7 @@ def _environment(project: Project, name: str) -> str:
 def _branch(project: Project, name: str) -> str:
     refs = SkillRefs(name)
     refuse_checked_out(project.repo, refs.branch)
+    refuse_blocked(project.repo, refs)
     last = history.latest(project.repo, name)
     if last is None:
         return "not trained yet"

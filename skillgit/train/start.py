@@ -10,9 +10,9 @@ from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import merge_tree
-from skillgit.store.refs import new_run_id
+from skillgit.store.refs import SkillRefs, new_run_id
 from skillgit.store.repository import Repository
-from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
+from skillgit.store.transactions import RefUpdate, in_the_way, remove_stale_locks, roll_forward
 from skillgit.train import documents, history
 from skillgit.train.documents import blob_at
 from skillgit.train.events import Listener, Note
@@ -35,6 +35,7 @@ async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
     """
     repo = session.repo
     refuse_checked_out(repo, session.refs.branch)
+    refuse_blocked(repo, session.refs)
     last = recover(repo, session.name, lock, session.tell)
     if last is not None and last.state.status == "running":
         if not fresh:
@@ -49,6 +50,15 @@ def refuse_checked_out(repo: Repository, branch: str) -> None:
     if where is not None:
         short = branch.removeprefix("refs/heads/")
         raise RefusedError(f"{short} is checked out at {where}", mend="switch that work tree to another branch")
+
+
+def refuse_blocked(repo: Repository, refs: SkillRefs) -> None:
+    """Names that git cannot keep beside ours would stop the first transaction, after the baseline was paid for."""
+    for ref in (refs.branch, refs.best):
+        folder = ref.rpartition("/")[0]
+        there = [folder] if repo.read_ref(folder) is not None else list(repo.list_refs(f"{ref}/"))
+        if there:
+            raise in_the_way(there[0], ref)
 
 
 def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
