@@ -72,9 +72,9 @@ class OptimizerCalls:
                     raise ReplyError("the reply was cut off by the token limit")
                 value = read(reply.text)
             except ReplyError as error:
-                log.last_problem = str(error)
-                log.entries.append(_entry(stage, attempt, request, reply.text, str(error)))
-                retry = fill(sections("full/retry")["user"], {"problem": str(error)})
+                log.last_problem = error.message
+                log.entries.append(_entry(stage, attempt, request, reply.text, error.message))
+                retry = fill(sections("full/retry")["user"], {"problem": error.message})
                 said = (Turn("assistant", reply.text or "(nothing)"), Turn("user", retry))
                 request = replace(request, turns=(*request.turns, *said))
                 continue

@@ -112,7 +112,7 @@ class Roller:
             raise
         except (ModelError, EnvironmentFailedError, MeasurementError) as error:
             self._count_failure(health, error)
-            return Rollout(task, trial, None, str(error), spent)
+            return Rollout(task, trial, None, error.message, spent)
         health.succeeded += 1
         if attempt.reply:  # never an empty reply: another try may answer
             self._cache.put(key, encode_attempt(attempt), "rollout")
