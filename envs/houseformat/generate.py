@@ -47,12 +47,22 @@ PAST = (
     "tell:told, win:won, build:built, choose:chose, drive:drove, fall:fell, fly:flew, forget:forgot, grow:grew, "
     "know:knew, ride:rode, ring:rang"
 )
+MONTHS = (
+    "January:February, February:March, March:April, April:May, May:June, June:July, July:August, August:September, "
+    "September:October, October:November, November:December, December:January"
+)
+DAYS = (
+    "Monday:Tuesday, Tuesday:Wednesday, Wednesday:Thursday, Thursday:Friday, Friday:Saturday, Saturday:Sunday, "
+    "Sunday:Monday"
+)
 FAMILIES = (
     ("What is the capital of {}?", CAPITALS),
     ("What is the opposite of {}?", OPPOSITES),
     ("What is a young {} called?", YOUNG),
     ("What is the plural of {}?", PLURALS),
     ("What is the past tense of {}?", PAST),
+    ("Which month comes after {}?", MONTHS),
+    ("Which day comes after {}?", DAYS),
 )
 
 
