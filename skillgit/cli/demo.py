@@ -9,6 +9,7 @@ import click
 from skillgit.cli.output import colour, is_terminal, say
 
 if TYPE_CHECKING:
+    from skillgit.models.base import Model
     from skillgit.store.repository import Repository
     from skillgit.train.evaluate import Evaluation
     from skillgit.train.loop import Outcome
@@ -33,25 +34,45 @@ def command(folder: str, model: str, skill: str, split_seed: int | None, seed: i
 
     from skillgit.cli import opened
     from skillgit.cli.progress import points
-    from skillgit.train.demo import BASE, create
-    from skillgit.train.project import Project
+    from skillgit.train.demo import BASE, check_folder, create
 
     started = time.monotonic()
     path = Path(folder)
-    repo = create(path, model=model, split_seed=split_seed, skill=skill)
-    say(f"a fresh repository in {path}: `skillgit -C {path} status` shows where its skill stands")
-    project = Project.open(path, [(skill, "train.seed", str(seed))] if seed is not None else ())
+    check_folder(path)
+    model, ready = _open(model, yes)
     try:
-        before, outcome, after = opened.run(opened.with_session(project, skill, _train, optimizer=True, yes=yes))
-        merged = _merge(project, skill, BASE)
+        repo = create(path, model=model, split_seed=split_seed, skill=skill)
+        say(f"a fresh repository in {path}: `skillgit -C {path} status` shows where its skill stands")
+        with opened.project([(skill, "train.seed", str(seed))] if seed is not None else (), start=path) as project:
+            before, outcome, after = opened.run(opened.with_session(project, skill, _train, optimizer=True, yes=yes))
+            merged = _merge(project, skill, BASE)
     finally:
-        project.close()
+        opened.run(ready.close())
     _history(repo, skill)
     _heading("scores")
     print(f"val   {points(outcome.before)} -> {points(outcome.after)}")
     print(f"test  {points(before.hard)} -> {points(after.hard)}  ({after.tasks} tasks that training never saw)")
     print(f"best_skill.md  {path / merged}")
     print(f"took {time.monotonic() - started:.0f} s; look on with `git -C {path} log -p skill/{skill}`")
+
+
+def _open(name: str, yes: bool) -> tuple[str, Model]:
+    """The model, opened before a folder is made: a wrong name, a missing key or weights that cannot be had leave none.
+
+    Returns: its name as it may stand in the new repository, and the model, which keeps loaded weights in memory.
+    """
+    from pathlib import Path
+
+    from skillgit import strictyaml
+    from skillgit.config import Limits, ModelSettings
+    from skillgit.models.registry import open_model
+
+    chosen = strictyaml.validate(ModelSettings, name, "--model", None)
+    provider, _, rest = chosen.model.partition("/")
+    if provider == "local" and rest.lower().endswith(".gguf"):
+        name = f"local/{Path(rest).expanduser().absolute()}"
+        chosen = ModelSettings(model=name)
+    return name, open_model(chosen, Limits(), yes=yes, say=say)
 
 
 async def _train(session: Session) -> tuple[Evaluation, Outcome, Evaluation]:

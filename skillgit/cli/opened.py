@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 @contextmanager
-def project(overrides: Iterable[tuple[str, str, str]] = ()) -> Iterator[Project]:
-    """The project around the working directory."""
-    opened = Project.open(Path.cwd(), overrides)
+def project(overrides: Iterable[tuple[str, str, str]] = (), *, start: Path | None = None) -> Iterator[Project]:
+    """The project around a folder, the working directory unless given."""
+    opened = Project.open(start or Path.cwd(), overrides)
     try:
         yield opened
     finally:

@@ -25,6 +25,22 @@ SETTINGS = {
 }
 
 
+def check_folder(folder: Path) -> None:
+    """Changes nothing.
+
+    Raises:
+        RefusedError: the folder is not empty, or no folder.
+    """
+    try:
+        used = any(folder.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RefusedError(f"{folder}: {error.strerror}", mend="name another folder: `skillgit demo DIR`") from None
+    if used:
+        raise RefusedError(f"{folder}: the folder is not empty", mend="name another one: `skillgit demo DIR`")
+
+
 def create(folder: Path, *, model: str, split_seed: int | None = None, skill: str = SKILL) -> Repository:
     """Make a repository whose first commit has a built-in environment, its seed document and a skillgit.yaml.
 
@@ -36,10 +52,9 @@ def create(folder: Path, *, model: str, split_seed: int | None = None, skill: st
     Raises:
         RefusedError: the folder is not empty.
     """
+    check_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise RefusedError(f"{folder}: the folder is not empty", mend="name another one: `skillgit demo DIR`")
     except OSError as error:
         raise RefusedError(f"{folder}: {error.strerror}", mend="name another folder: `skillgit demo DIR`") from None
     git = Git(folder)

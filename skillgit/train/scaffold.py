@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from skillgit.config import FILE_NAME, check_name
+from skillgit.config import FILE_NAME, check_name, parse
 from skillgit.envs.builtin import PREFIX, resolve_env
 from skillgit.errors import ConfigError, UsageError
 
@@ -86,7 +88,8 @@ def plan(
         settings: sections of the entry, such as `{"train": "{num_epochs: 2}"}`.
 
     Raises:
-        UsageError: no name was given and none can be guessed. ConfigError: a name or environment that is none.
+        UsageError: no name was given and none can be guessed.
+        ConfigError: a name or environment that is none, or a path that leaves the repository.
     """
     document, name = _choose(name, document, documents)
     env = env or f"envs/{name}"
@@ -94,13 +97,18 @@ def plan(
         check_name(name)
     except ValueError as error:
         raise ConfigError(f"--skill: {error}", mend="choose another name") from None
+    _check_inside("--document", document)
+    _check_inside("--env", env)
     lines = "".join(f"    {section}: {value}\n" for section, value in (settings or {}).items())
-    entry = ENTRY.format(name=name, document=document, env=env, settings=lines, into=into)
+    parts = {"name": name, "document": document, "env": env, "into": into}
+    entry = ENTRY.format(settings=lines, **{key: _scalar(text) for key, text in parts.items()})
+    config = CONFIG.format(model=_scalar(model), entry=entry)
+    parse(config, FILE_NAME)  # what could not be read back is refused before anything is written
     files: dict[str, str] = {}
     notes: list[str] = []
     if not (root / FILE_NAME).exists():
-        files[FILE_NAME] = CONFIG.format(model=model, entry=entry)
-    elif not re.search(rf"^\s+{re.escape(name)}:", (root / FILE_NAME).read_text(encoding="utf-8"), re.MULTILINE):
+        files[FILE_NAME] = config
+    elif not _has_entry(root / FILE_NAME, name):
         notes.append(f"{FILE_NAME} exists and is not changed; add under skills:\n{entry}")
     if not (root / document).exists():
         files[document] = _seed(root, name, env)
@@ -115,16 +123,39 @@ def write(root: Path, files: Mapping[str, str]) -> None:
     Raises:
         UsageError: a folder of the path is a file, or cannot be written.
     """
+    for path in files:
+        above = [root / folder for folder in PurePosixPath(path).parents]
+        if blocking := next((folder for folder in above if folder.exists() and not folder.is_dir()), None):
+            raise UsageError(f"{path}: {blocking.name} is a file", mend="move it, or name another path")
     for path, text in files.items():
         target = root / path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("x", encoding="utf-8", newline="") as file:
+            with contextlib.suppress(FileExistsError), target.open("x", encoding="utf-8", newline="") as file:
                 file.write(text)
-        except FileExistsError:
-            continue
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}", mend="make the place writable") from None
+
+
+def _has_entry(path: Path, name: str) -> bool:
+    """Whether a skillgit.yaml, readable or not, names the skill."""
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{FILE_NAME}: {error.strerror}", mend="make it a file that can be read") from None
+    return re.search(rf"^\s+[\"']?{re.escape(name)}[\"']?:", text, re.MULTILINE) is not None
+
+
+def _check_inside(option: str, path: str) -> None:
+    pure = PurePosixPath(path)
+    if not path.strip() or pure.is_absolute() or ".." in pure.parts:
+        raise ConfigError(f"{option}: {path!r} does not lie inside the repository", mend="write a path in it")
+
+
+def _scalar(text: str) -> str:
+    """A text as a YAML scalar: plain where it cannot be read as anything else."""
+    plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text, re.ASCII) and text.lower() not in ("true", "false", "null")
+    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 def _choose(name: str | None, document: str | None, documents: Sequence[str]) -> tuple[str, str]:
@@ -147,7 +178,7 @@ def _seed(root: Path, name: str, env: str) -> str:
     """A built-in environment brings a seed document; elsewhere a template is written."""
     if env.startswith(PREFIX):
         return (resolve_env(env, root) / "SKILL.md").read_text(encoding="utf-8")
-    return DOCUMENT.format(name=name, title=name.replace("-", " ").capitalize())
+    return DOCUMENT.format(name=_scalar(name), title=name.replace("-", " ").capitalize())
 
 
 def _environment(root: Path, env: str) -> dict[str, str]:
