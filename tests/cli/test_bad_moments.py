@@ -1,0 +1,220 @@
+"""Bad moments, each in a process of its own: an interruption, a second training, a git that is missing or too old, a
+repository that cannot be written, an endpoint that is dead."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support import cli, repos, training
+from support.cli import Done
+from support.server import Answer, Call, Server, serve
+from support.training import BRANCH, SKILL
+from support.world import Kinds, TopicWorld
+
+NOBODY = 65534
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
+CONFIG = training.configuration(
+    models="{target: openai/sim, optimizer: openai/sim}", train="{num_epochs: 1, batch_size: 4}"
+)
+WORLD = TopicWorld(4, 3, kinds=Kinds(35, 40))
+TRAIN = ("train", SKILL)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return training.make(tmp_path / "r", WORLD, config=CONFIG)
+
+
+class Waiting:
+    """A world that answers so many calls, and then no more until it is told to."""
+
+    def __init__(self, answered: int) -> None:
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        self._left = answered
+
+    def __call__(self, call: Call) -> Answer:
+        if call.index >= self._left and not self.go_on.is_set():
+            self.reached.set()
+            self.go_on.wait(60)
+        return WORLD(call)
+
+
+@contextmanager
+def training_in_background(root: Path, server: Server) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "skillgit", *TRAIN],
+        cwd=root,
+        env={**os.environ, **server.env()},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("answered", [3, 20], ids=["in the baseline", "in a step"])
+def test_ctrl_c(root: Path, answered: int) -> None:
+    world = Waiting(answered)
+    with serve(world) as server, training_in_background(root, server) as process:
+        assert world.reached.wait(60)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        world.go_on.set()
+        assert (process.returncode, out) == (130, "")
+        assert err.splitlines()[-1] == "skillgit: interrupted"
+        assert "Traceback" not in err
+        repos.fsck(root)
+        assert not list((root / ".git/refs").rglob("*.lock"))
+        # The same command goes on: what was answered is not asked again, and nothing has to be tidied up.
+        asked = {json.dumps(call.body, sort_keys=True) for call in server.calls[:answered]}
+        before = server.count
+        done = cli.start(root, *TRAIN, env=server.env())
+        assert done.code == 0, done.err
+        assert "took over the lock" not in done.err
+        again = [json.dumps(call.body, sort_keys=True) for call in server.calls[before:]]
+        assert len(asked & set(again)) <= 8, "at most what was in flight when the answers were on their way"
+    repos.fsck(root)
+
+
+def test_two_trainings_at_once(root: Path) -> None:
+    world = Waiting(3)
+    with serve(world) as server, training_in_background(root, server) as process, serve(WORLD) as other:
+        assert world.reached.wait(60)
+        for command in (TRAIN, ("merge", SKILL)):
+            done = cli.start(root, *command, env=other.env())
+            assert (done.code, done.out) == (2, "")
+            assert re.fullmatch(
+                rf"skillgit: error: skill {SKILL} is in use by process {process.pid}( \(\w+\))? on \S+ since \S+; "
+                "wait for it, or end it",
+                done.last,
+            )
+        assert other.count == 0
+        # Looking is allowed meanwhile.
+        assert cli.start(root, "status").code == 0
+        world.go_on.set()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert BRANCH in repos.refs(root)
+
+
+def fake_git(folder: Path, body: str) -> dict[str, str]:
+    """A PATH on which another `git` comes first."""
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\n{body}\n")
+    (folder / "git").chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+class TestGit:
+    def refused(self, root: Path, env: dict[str, str], line: str) -> None:
+        before = repos.refs(root)
+        with serve(WORLD) as server:
+            for command in (TRAIN, ("init", "--skill", "a")):
+                done = cli.start(root, *command, env={**server.env(), **env})
+                assert done == Done(2, "", f"skillgit: error: {line}\n")
+            assert server.count == 0
+        assert repos.refs(root) == before
+        assert repos.git(root, "status", "--porcelain") == ""
+        # What does not need git works without.
+        assert cli.start(root, "--help", env=env).code == 0
+
+    @pytest.mark.parametrize("version", ["2.30.2", "2.37.7"])
+    def test_too_old(self, root: Path, tmp_path: Path, version: str) -> None:
+        env = fake_git(tmp_path / "bin", f'echo "git version {version}"')
+        self.refused(root, env, f"git version {version} is too old; install git 2.38 or later")
+
+    def test_missing(self, root: Path, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        self.refused(
+            root,
+            {"PATH": str(tmp_path / "empty")},
+            "git is not installed or not on the PATH; install git 2.38 or later",
+        )
+
+    def test_something_else_by_that_name(self, root: Path, tmp_path: Path) -> None:
+        env = fake_git(tmp_path / "bin", "exit 1")
+        self.refused(root, env, f"{tmp_path}/bin/git does not run as git; install git 2.38 or later")
+
+    def test_new_enough_with_a_vendors_name(self, root: Path, tmp_path: Path) -> None:
+        real = shutil.which("git")
+        body = f'[ "$1" = version ] && {{ echo "git version 2.39.3 (Apple Git-146)"; exit; }}; exec {real} "$@"'
+        assert cli.start(root, "status", env=fake_git(tmp_path / "bin", body)).code == 0
+
+
+def test_a_dead_endpoint_ends_soon(root: Path) -> None:
+    """With the SDK's real pauses between retries."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    env = {"OPENAI_API_KEY": "loopback", "OPENAI_BASE_URL": url}
+    before = repos.refs(root)
+    done = cli.start(root, *TRAIN, env=env, timeout=45)
+    assert (done.code, done.out) == (3, "")
+    assert done.last.startswith("skillgit: error: the first 8 attempts all failed; the last: openai/sim: ")
+    assert repos.refs(root) == before
+
+
+def bound_by_permissions() -> None:
+    """In the child of a test that runs as root: permissions mean something again (Linux: drop CAP_DAC_OVERRIDE)."""
+    if ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0):
+        os._exit(77)
+
+
+def test_a_repository_that_cannot_be_written(root: Path) -> None:
+    is_root = os.geteuid() == 0
+    folders = [path for path in [root, *root.rglob("*")] if path.is_dir()]
+    with serve(WORLD) as server:
+        for path in folders:
+            path.chmod(0o555)
+        try:
+            for command in (TRAIN, ("eval", SKILL)):
+                done = subprocess.run(
+                    [sys.executable, "-m", "skillgit", *command],
+                    cwd=root,
+                    env={**os.environ, **server.env()},
+                    preexec_fn=bound_by_permissions if is_root else None,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                assert (done.returncode, done.stdout) == (2, ""), done.stderr
+                assert done.stderr.splitlines()[-1] == (
+                    f"skillgit: error: {root}/.git/skillgit: Permission denied; "
+                    "give yourself write access to the repository"
+                )
+        finally:
+            for path in folders:
+                path.chmod(0o755)
+        assert server.count == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository away")
+def test_somebody_elses_repository(root: Path) -> None:
+    """git refuses a repository of another owner; so do we, with git's own advice."""
+    os.chown(root, NOBODY, NOBODY)
+    os.chown(root / ".git", NOBODY, NOBODY)
+    assert cli.start(root, "status") == Done(
+        2,
+        "",
+        f"skillgit: error: {root}: the repository belongs to someone else; "
+        f"if you trust it, run: git config --global --add safe.directory {root}\n",
+    )
