@@ -100,14 +100,14 @@ async def merge(
     if best is None:
         raise RepositoryError(f"{refs.best}: nothing was trained yet", mend=f"run `skillgit train {name}`")
     repo.identity()
-    placed = documents.read(repo, best, path)
-    result = merge_tree(repo, base, best)
-    target_file = best_path(path)
-    merged, verdict = await _document(repo, path, result, base, placed, judge)
-    done = documents.blob_at(repo, base, path) == documents.blob_at(repo, base, target_file) == merged.blob
-    score = known_score(history.latest(repo, name), merged.blob, settings)
-    if done and repo.objects.is_ancestor(best, base):
+    placed, target_file = documents.read(repo, best, path), best_path(path)
+    on_base = documents.blob_at(repo, base, path)
+    if on_base and on_base == documents.blob_at(repo, base, target_file) and repo.objects.is_ancestor(best, base):
+        score = known_score(history.latest(repo, name), on_base, settings)
         return Merged(into, None, path, target_file, None, score)
+    result = merge_tree(repo, base, best)
+    merged, verdict = await _document(repo, path, result, base, placed, judge)
+    score = known_score(history.latest(repo, name), merged.blob, settings)
     tree = _tree(repo, path, target_file, result, merged)
     message = _message(repo, name, into, best, merged, score)
     commit = repo.objects.write_commit(tree, [base, best], message)
@@ -133,7 +133,7 @@ async def _document(
         )
     if entry.oid == theirs.blob:
         raise RefusedError(
-            f"{path}: people changed it on the base branch, and training found nothing better than what it began with",
+            f"{path}: people changed it on the base branch, and training has found nothing better since",
             mend="train again: it starts from their document",
         )
     merged = documents.read_blob(repo, entry.oid, theirs.mode, f"{path} merged")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support import repos
 from support.server import Answer, Call, Responder, Server, serve
-from support.world import SEED_DOCUMENT, TopicWorld
+from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
 from skillgit.models.base import Json, Reply, Request, Usage
 from skillgit.store.locks import SkillLock
@@ -26,12 +26,27 @@ from skillgit.train.project import Project
 from skillgit.train.record import read_journal
 from skillgit.train.session import Session
 
+MIXED_SEED = 4
 SKILL = "topics"
 DOCUMENT = "skills/topics/SKILL.md"
 BEST = "skills/topics/best_skill.md"
 BRANCH = "refs/heads/skill/topics"
 BEST_REF = "refs/skillgit/best/topics"
 RETRY_DELAYS = ("openai._base_client.INITIAL_RETRY_DELAY", "anthropic._base_client.INITIAL_RETRY_DELAY")
+
+
+class SteadyWorld(TopicWorld):
+    """What the optimizer proposes depends on the failures and on how many rejected edits it is shown, not on the
+    wording of the prompt: so decisions stay the same when a prompt is written better."""
+
+    def _line(self, prompt: str, topic: str) -> str:
+        shown = [*self.failing(prompt), str(prompt.count("<rejected_edit>"))]
+        return super()._line("/".join(shown), topic)
+
+
+def mixed() -> SteadyWorld:
+    """With batches of 8 over 2 epochs: acceptances and rejections."""
+    return SteadyWorld(8, MIXED_SEED, kinds=Kinds(40, 40))
 
 
 class MemoryCache:

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 import pytest
 from support import repos, training
 from support.server import Answer, Call, Responder, Server, serve
-from support.training import BEST_REF, BRANCH, DOCUMENT, SKILL
+from support.training import BEST_REF, BRANCH, DOCUMENT, SKILL, SteadyWorld
 from support.world import Kinds, TopicWorld
 
 from skillgit.train.journal import StepRecord
@@ -82,7 +82,7 @@ class Kill:
     after: int
 
 
-class MarkedWorld(TopicWorld):
+class MarkedWorld(SteadyWorld):
     """Every reply carries the digest of its request, so that the call cache shows which calls it holds."""
 
     def __call__(self, call: Call) -> Answer:
@@ -283,7 +283,7 @@ def compare(tmp_path: Path, world: MarkedWorld, seed: int, kills: int) -> None:
 
 
 def test_twenty_kills(tmp_path: Path) -> None:
-    compare(tmp_path, MarkedWorld(10, 1, kinds=Kinds(30, 45)), 1, 21)
+    compare(tmp_path, MarkedWorld(10, 4, kinds=Kinds(30, 45)), 1, 21)
 
 
 @pytest.mark.soak

@@ -104,7 +104,7 @@ async def test_val_at_its_ceiling_ends_in_mid_epoch_with_a_tag(yard: MakeYard) -
 
 
 async def test_epochs_are_tagged(yard: MakeYard) -> None:
-    here = yard(TopicWorld(8, 3, kinds=Kinds(40, 40)), config=training.configuration())
+    here = yard(training.mixed(), config=training.configuration())
     await here.train()
     run = training.journal(here.root).info.run
     tags = here.refs("refs/tags/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,6 +179,18 @@ async def test_a_branch_that_is_checked_out_is_refused(yard: MakeYard, tmp_path:
         await here.train()
     assert here.server.count == 0
     assert here.refs("refs/skillgit/") == {}
+
+
+@pytest.mark.parametrize("blocking", ["skill", "skill/topics/mine"])
+async def test_a_branch_whose_name_is_in_the_way_is_said_before_any_call(yard: MakeYard, blocking: str) -> None:
+    here = yard(TopicWorld(4, 1), config=SHORT)
+    here.git("branch", blocking)
+    with pytest.raises(RefusedError, match=f"refs/heads/{blocking} is in the way") as caught:
+        await here.train()
+    assert here.server.count == 0
+    (command,) = re.findall(r"git (branch .*)", str(caught.value))
+    here.git(*command.split())
+    assert (await here.train()).steps
 
 
 async def test_a_remote_branch_is_where_it_goes_on(yard: MakeYard, tmp_path: Path) -> None:

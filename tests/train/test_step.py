@@ -105,7 +105,7 @@ async def test_an_early_rejection_records_what_it_could_have_reached(yard: MakeY
 
 
 async def test_waves_and_racing_never_change_the_record(yard: MakeYard) -> None:
-    half = TopicWorld(8, 3, kinds=Kinds(40, 40))
+    half = training.mixed()
     here = yard(half, config=TWO_STEPS)
     await here.train()
     records = []
@@ -434,7 +434,7 @@ async def test_a_ref_that_is_in_the_way_is_not_overwritten(yard: MakeYard) -> No
 
 async def test_one_seed_one_run(yard: MakeYard) -> None:
     """Batches and prompts come from the seed alone: a second repository sees the very same calls."""
-    here = yard(TopicWorld(8, 3, kinds=Kinds(40, 40)), config=TWO_STEPS)
+    here = yard(training.mixed(), config=TWO_STEPS)
     await here.train()
     first = {json.dumps(call.body, sort_keys=True) for call in here.server.calls}
     count = here.server.count
