@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from support import cli, repos
-from support.server import Answer, Call, serve
+from support.copyist import Copyist
+from support.server import serve
 
 import skillgit
 from skillgit.envs.builtin import builtin_names
@@ -115,18 +116,6 @@ def test_built_in_environments_hooks_and_prompts_are_found(home: Path) -> None:
     assert min(sizes.values()) > 0
     assert Path(hooks).is_relative_to(home)
     assert all("user" in parts for parts in prompts)
-
-
-class Copyist:
-    """A target that finds a task's answer on the document's line about it, and an optimizer that writes such lines."""
-
-    def __call__(self, call: Call) -> Answer:
-        if "<attempt" in call.user:
-            pairs = re.findall(r"<input>(.*?)</input>.*?<expected>(.*?)</expected>", call.user, re.DOTALL)
-            edits = [{"op": "append", "content": f"- {task}: {answer}"} for task, answer in pairs[:4]]
-            return Answer(json.dumps({"edits": edits}))
-        lines = [line for line in call.system.splitlines() if call.user.strip() in line]
-        return Answer(lines[-1].rpartition(": ")[2] if lines else "no idea")
 
 
 def test_it_trains_one_step(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
