@@ -11,6 +11,7 @@ from typing import Protocol
 
 from skillgit.errors import RefMovedError, RefusedError, SkillgitError
 from skillgit.store.process import GitResult, failure, first_line
+from skillgit.store.refs import HEADS
 from skillgit.store.repository import Repository
 
 # Waiting this long for a lock of another git process is better than refusing: `git pack-refs` takes each for a moment.
@@ -87,6 +88,7 @@ def commit_refs(repo: Repository, updates: Sequence[RefUpdate], message: str, *,
         return
     refs = [update.ref for update in updates]
     if lock is not None:
+        refs += _head(repo, refs)
         lock.expect(refs)
     result = repo.git(
         *("-c", "core.logAllRefUpdates=true", "-c", f"core.filesRefLockTimeout={_LOCK_TIMEOUT_MS}"),
@@ -156,6 +158,13 @@ def _state(path: Path) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return stat.st_ino, stat.st_mtime_ns
+
+
+def _head(repo: Repository, refs: Sequence[str]) -> list[str]:
+    """HEAD of this work tree, below the common directory, where it is one of the branches: git locks it too."""
+    if not any(ref.startswith(HEADS) for ref in refs) or repo.head_branch() not in refs:
+        return []
+    return [(repo.git_dir / "HEAD").relative_to(repo.common_dir).as_posix()]
 
 
 def _commands(repo: Repository, updates: Sequence[RefUpdate]) -> bytes:

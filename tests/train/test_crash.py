@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 import pytest
 from support import repos, training
 from support.server import Answer, Call, Responder, Server, serve
-from support.training import BEST_REF, BRANCH, DOCUMENT, SKILL, SteadyWorld
+from support.training import BEST, BEST_REF, BRANCH, DOCUMENT, SKILL, SteadyWorld
 from support.world import Kinds, TopicWorld
 
 from skillgit.train.journal import StepRecord
@@ -284,6 +284,31 @@ def compare(tmp_path: Path, world: MarkedWorld, seed: int, kills: int) -> None:
 
 def test_twenty_kills(tmp_path: Path) -> None:
     compare(tmp_path, MarkedWorld(10, 4, kinds=Kinds(30, 45)), 1, 21)
+
+
+def test_a_merge_that_is_killed_is_completed_by_the_next(tmp_path: Path) -> None:
+    """The base is checked out: index and work tree have gone ahead of the branch, whose lock file is left."""
+    world = MarkedWorld(2, 1, kinds=Kinds(100, 0))
+    root = prepare(tmp_path / "repo", world)
+    repos.commit(root, {"other.txt": "as it was\n"}, "Another file")
+    trainer = Trainer(root, world)
+    merge = ("merge", SKILL, "--into", "main")
+    with serve(trainer) as server:
+        assert trainer.start(server).code == 0
+        base = repos.git(root, "rev-parse", "main")
+        (root / "other.txt").write_text("changed meanwhile\n")
+        for kill in (Kill("prepared", 0, 0), Kill("prepared", 0, 0), Kill("prepared", 1, 0)):
+            assert trainer.start(server, kill, merge).code == -signal.SIGKILL
+        ended = trainer.start(server, None, merge)
+    assert ended.code == 0, ended.said
+    assert repos.git(root, "rev-parse", "main^1") == base
+    best = repos.git(root, "rev-parse", f"{BEST_REF}:{DOCUMENT}")
+    for path in (DOCUMENT, BEST):
+        assert repos.git(root, "rev-parse", f"main:{path}") == best
+        assert repos.git(root, "hash-object", path) == best
+    assert repos.git(root, "status", "--porcelain") == " M other.txt"
+    assert (root / "other.txt").read_text() == "changed meanwhile\n"
+    check_whole(root)
 
 
 @pytest.mark.soak
