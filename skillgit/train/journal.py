@@ -54,7 +54,7 @@ class RunState:
         best: the blob of the best measured document. best_commit: where it stands.
         val, target: what the scores were measured on (digest) and with (name and settings).
         tried: blobs rejected in this run.
-        rejected: short texts of the rejected candidates of this epoch, for reflection.
+        rejected: short texts of rejected candidates, earlier runs' included, for reflection on the same document.
         idle: steps in a row in which nothing failed.
         unusable: optimizer calls in a row without a usable reply. indecisive: verdicts in a row.
     """

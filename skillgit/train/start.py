@@ -159,6 +159,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
         best_commit=best or tip,
         val=session.val_digest,
         target=session.target_identity,
+        rejected=list(last.state.rejected) if last is not None and same else [],
     )
     run = Run(session, lock, info, state, None, measured)
     await run.measure(placed, "baseline")

@@ -218,7 +218,24 @@ async def test_what_was_rejected_is_told_to_the_next_step(yard: MakeYard) -> Non
     assert "<pattern>Each topic has a code of its own.</pattern>" in prompts[1]
 
 
-async def test_patterns_and_rejections_end_with_the_epoch_or_the_document(yard: MakeYard) -> None:
+async def test_the_next_run_is_told_what_was_rejected_before(yard: MakeYard) -> None:
+    """On this very document; after another document has come in, an edit may be tried again."""
+    here = yard(world(WRONG, topics=8), config=training.configuration(train="{num_epochs: 1, batch_size: 16}"))
+    await here.train()
+    tried = here.steps[1].edits[0]["content"]
+    asked = here.server.count
+    await here.train()
+    prompts = [call.user for call in here.server.calls[asked:] if "These attempts failed:" in call.user]
+    assert prompts
+    assert all(tried in prompt for prompt in prompts)
+    here.commit_on(BRANCH, {DOCUMENT: SEED_DOCUMENT + "\nAnother.\n"})
+    asked = here.server.count
+    await here.train()
+    prompts = [call.user for call in here.server.calls[asked:] if "These attempts failed:" in call.user]
+    assert not any("<rejected_edit>" in prompt for prompt in prompts)
+
+
+async def test_patterns_end_with_the_epoch_rejections_with_the_document(yard: MakeYard) -> None:
     here = yard(TopicWorld(8, 1, kinds=WRONG), config=training.configuration(train="{num_epochs: 2, batch_size: 16}"))
     await here.train()
     prompts = [call.user for call in here.server.calls if training.is_reflection(call)]
