@@ -6,88 +6,15 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support import cli, repos, training
+from support.place import CONFIG, TRAIN, WORLD, Place
 from support.server import Answer, Call, Responder, Server, error, hang, serve
 from support.training import BRANCH, DOCUMENT, SKILL
-from support.world import SEED_DOCUMENT, Kinds, TopicWorld
-
-from skillgit.cli.output import one_line
-
-CONFIG = training.configuration(
-    models="{target: openai/sim, optimizer: openai/sim}", train="{num_epochs: 1, batch_size: 4}"
-)
-TRAIN = ("train", SKILL)
-WORLD = TopicWorld(4, 3, kinds=Kinds(35, 40))
-
-
-@dataclass
-class Place:
-    """A folder, most often a repository with a skill, and a server for its models."""
-
-    root: Path
-    server: Server
-
-    def git(self, *arguments: str) -> str:
-        return repos.git(self.root, *arguments)
-
-    def seen(self) -> object:
-        """All that a refused command may not change."""
-        if not (self.root / ".git").exists() and not (self.root / "HEAD").exists():
-            return sorted(str(path) for path in self.root.rglob("*"))
-        status = repos.git(self.root, "status", "--porcelain", "--untracked-files=all", check=False)
-        return repos.refs(self.root), status, repos.git(self.root, "ls-files", "-s", check=False)
-
-    def refused(self, *arguments: str, code: int = 2, calls: bool = False, moved: bool = False) -> str:
-        """Run a command that must fail, and give its one line without the `skillgit: error: ` before it."""
-        before, count = self.seen(), self.server.count
-        done = cli.call(self.root, *arguments)
-        assert done.code == code, done
-        errors = [line for line in done.err.splitlines() if line.startswith("skillgit: error: ")]
-        assert done.err.splitlines()[-1:] == errors, done.err
-        assert "Traceback" not in done.err
-        assert done.out == ""
-        assert done.last == one_line(done.last)
-        if not moved:
-            assert self.seen() == before
-        if not calls:
-            assert self.server.count == count
-        return done.last.removeprefix("skillgit: error: ")
-
-    def trained(self, *arguments: str) -> dict[str, object]:
-        """Train to the end, and see that all is well."""
-        done = cli.call(self.root, *TRAIN, *arguments, "--json")
-        assert done.code == 0, done.err
-        repos.fsck(self.root)
-        return dict(json.loads(done.out))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serve(WORLD) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return training.make(tmp_path_factory.mktemp("template") / "r", WORLD, config=CONFIG)
-
-
-@pytest.fixture
-def place(tmp_path: Path, template: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """A repository that could be trained."""
-    training.point_at(monkeypatch, server.env())
-    return Place(shutil.copytree(template, tmp_path / "r", symlinks=True), server)
-
-
-def configure(place: Place, old: str, new: str) -> None:
-    path = place.root / "skillgit.yaml"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+from support.world import SEED_DOCUMENT
 
 
 class TestRepository:
@@ -127,7 +54,7 @@ class TestRepository:
         assert place.refused("merge", SKILL) == "there is no branch main; name the base branch with --into"
         assert place.refused("eval", SKILL) == "main: no such revision; name a commit, a branch or a tag"
         assert cli.call(place.root, "status").out.endswith(f"not trained here yet: `skillgit train {SKILL}`\n")
-        configure(place, "    merge: {into: main}\n", "")
+        place.configure("    merge: {into: main}\n", "")
         assert place.refused(*TRAIN).startswith("HEAD has no commit; ")
 
     def test_no_identity(self, place: Place) -> None:
@@ -169,7 +96,7 @@ class TestRepository:
         assert place.git("status", "--porcelain") == ""
 
     def test_detached_head_without_a_base_branch(self, place: Place) -> None:
-        configure(place, "    merge: {into: main}\n", "")
+        place.configure("    merge: {into: main}\n", "")
         place.git("commit", "-q", "-a", "-m", "No base branch")
         place.git("checkout", "-q", "--detach")
         place.trained()
@@ -296,7 +223,7 @@ class TestDocument:
         )
 
     def test_it_was_never_committed(self, place: Place) -> None:
-        configure(place, DOCUMENT, "skills/new/SKILL.md")
+        place.configure(DOCUMENT, "skills/new/SKILL.md")
         (place.root / "skills/new").mkdir()
         (place.root / "skills/new/SKILL.md").write_text(SEED_DOCUMENT)
         assert place.refused(*TRAIN).endswith(": there is no such file; commit skills/new/SKILL.md first")
@@ -374,7 +301,7 @@ class TestConfiguration:
         ],
     )
     def test_mistakes(self, place: Place, old: str, new: str, message: str) -> None:
-        configure(place, old, new)
+        place.configure(old, new)
         assert place.refused(*TRAIN).startswith(message)
 
     def test_no_file(self, place: Place) -> None:
@@ -606,15 +533,15 @@ class TestModels:
         assert place.refused(*TRAIN).startswith("OPENAI_BASE_URL is not a URL; set it to one like https://")
 
     def test_no_model_is_set(self, place: Place) -> None:
-        configure(place, "models: {target: openai/sim, optimizer: anthropic/sim}\n", "")
-        configure(place, "models: {target: openai/sim, optimizer: openai/sim}", "models: {target: openai/sim}")
+        place.configure("models: {target: openai/sim, optimizer: anthropic/sim}\n", "")
+        place.configure("models: {target: openai/sim, optimizer: openai/sim}", "models: {target: openai/sim}")
         assert (
             place.refused(*TRAIN)
             == "skillgit.yaml: no optimizer model for 'topics'; set models.optimizer to provider/model"
         )
 
     def test_an_endpoint_that_hangs(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        configure(place, "limits: {in_flight: 8}", "limits: {in_flight: 8, timeout_s: 0.2}")
+        place.configure("limits: {in_flight: 8}", "limits: {in_flight: 8, timeout_s: 0.2}")
         said, _ = self.asked(place, monkeypatch, lambda call: hang())
         assert said == (
             "the first 8 attempts all failed; the last: openai/sim: no answer from URL within 0.2 s; "
@@ -634,7 +561,7 @@ class TestModels:
 
         with serve(mute) as server:
             training.point_at(monkeypatch, server.env())
-            configure(place, "batch_size: 4", "batch_size: 2")
+            place.configure("batch_size: 4", "batch_size: 2")
             there = Place(place.root, server)
             said = there.refused(*TRAIN, code=3, calls=True, moved=True)
             asked = [call for call in server.calls if training.is_reflection(call)]
@@ -698,87 +625,3 @@ class TestDisk:
         calls = place.server.count
         place.trained()
         assert place.server.count - calls < 34, "the baseline's answers were in the cache"
-
-
-class TestInit:
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ((), "which skill? the repository has none; name it with --skill NAME"),
-            (("--skill", "Bad Name"), "--skill: 'Bad Name' is no skill name: "),
-            (("--skill", "con"), "--skill: 'con' is no skill name: "),
-            (("--skill", "a", "--document", "../x/SKILL.md"), "--document: '../x/SKILL.md' does not lie inside"),
-            (("--skill", "a", "--document", "/x/SKILL.md"), "--document: '/x/SKILL.md' does not lie inside"),
-            (("--skill", "a", "--document", "x/"), "skillgit.yaml:7: skills.a.document: 'x/' is no file name; "),
-            (
-                ("--skill", "a", "--document", ".git/SKILL.md"),
-                "skillgit.yaml:7: skills.a.document: '.git/SKILL.md' lies",
-            ),
-            (
-                ("--skill", "a", "--document", "best_skill.md"),
-                "skillgit.yaml:7: skills.a.document: best_skill.md is what",
-            ),
-            (("--skill", "a", "--env", "../x"), "--env: '../x' does not lie inside the repository"),
-            (("--skill", "a", "--env", "builtin/nope"), "env: there is no built-in environment 'nope'; "),
-        ],
-    )
-    def test_refused(self, tmp_path: Path, server: Server, arguments: tuple[str, ...], message: str) -> None:
-        place = Place(repos.make_repo(tmp_path / "in/r"), server)
-        assert place.refused("init", *arguments).startswith(message)
-        assert [path.name for path in (tmp_path / "in").iterdir()] == ["r"]
-
-    @pytest.mark.parametrize("kind", ["skillgit.yaml is a folder", "skills is a file"])
-    def test_something_is_in_the_way(self, tmp_path: Path, server: Server, kind: str) -> None:
-        place = Place(repos.make_repo(tmp_path / "r"), server)
-        if "folder" in kind:
-            (place.root / "skillgit.yaml").mkdir()
-        else:
-            (place.root / "skills").write_text("a file\n")
-        said = place.refused("init", "--skill", "a")
-        assert said in (
-            "skillgit.yaml: Is a directory; make it a file that can be read",
-            "skills/a/SKILL.md: skills is a file; move it, or name another path",
-        )
-
-    @pytest.mark.parametrize("name", ["12", "1e3", "true", "no", "null", "2026-01-02"])
-    def test_what_it_writes_can_be_read(self, tmp_path: Path, name: str) -> None:
-        root = repos.make_repo(tmp_path / "r")
-        repos.git(root, "checkout", "-q", "-b", "a,#{b")
-        arguments = ("--document", "my docs/a #1, {x}: y.md", "--env", "my envs/a: b")
-        assert cli.call(root, "init", "--skill", name, *arguments).code == 0
-        done = cli.call(root, "status")
-        assert (done.code, done.out.splitlines()[0]) == (0, f"{name}: my docs/a #1, {{x}}: y.md")
-        assert cli.call(root, "doctor", "--offline").out.count("wrong") == 1, "only that nothing is committed yet"
-
-    def test_nothing_that_exists_is_changed(self, place: Place) -> None:
-        before = place.seen()
-        done = cli.call(place.root, "init", "--skill", SKILL)
-        assert (done.code, done.out) == (0, "nothing is missing\n")
-        assert place.seen() == before
-
-
-class TestDemo:
-    def test_a_folder_that_is_not_empty(self, tmp_path: Path) -> None:
-        (tmp_path / "d").mkdir()
-        (tmp_path / "d/x").write_text("x")
-        done = cli.call(tmp_path, "demo", "d", "--model", "openai/sim")
-        assert (done.code, done.err) == (
-            2,
-            "skillgit: error: d: the folder is not empty; name another one: `skillgit demo DIR`\n",
-        )
-        done = cli.call(tmp_path, "demo", "d/x", "--model", "openai/sim")
-        assert (done.code, done.err.count("\n")) == (2, 1)
-        assert done.err.startswith("skillgit: error: d/x: Not a directory; ")
-
-    @pytest.mark.parametrize("model", ["x", "openai/", "nope/x"])
-    def test_a_model_that_is_none_leaves_no_folder(self, tmp_path: Path, model: str) -> None:
-        done = cli.call(tmp_path, "demo", "d", "--model", model)
-        assert (done.code, done.out) == (2, "")
-        assert done.err.count("\n") == 1
-        assert not (tmp_path / "d").exists()
-
-    def test_no_key_leaves_no_folder(self, tmp_path: Path) -> None:
-        done = cli.call(tmp_path, "demo", "d", "--model", "openai/sim")
-        assert (done.code, done.out) == (3, "")
-        assert done.err.startswith("skillgit: error: openai/sim: OPENAI_API_KEY is not set; ")
-        assert not (tmp_path / "d").exists()

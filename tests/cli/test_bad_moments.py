@@ -20,17 +20,12 @@ from pathlib import Path
 import pytest
 from support import cli, repos, training
 from support.cli import Done
+from support.place import CONFIG, TRAIN, WORLD
 from support.server import Answer, Call, Server, serve
 from support.training import BRANCH, SKILL
-from support.world import Kinds, TopicWorld
 
 NOBODY = 65534
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
-CONFIG = training.configuration(
-    models="{target: openai/sim, optimizer: openai/sim}", train="{num_epochs: 1, batch_size: 4}"
-)
-WORLD = TopicWorld(4, 3, kinds=Kinds(35, 40))
-TRAIN = ("train", SKILL)
 
 
 @pytest.fixture

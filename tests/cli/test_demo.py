@@ -95,3 +95,31 @@ def test_a_split_seed_makes_fresh_splits(tmp_path: Path, skill: str) -> None:
     inputs = {name: tuple(task.input for split in SPLITS for task in env.tasks(split)) for name, env in folders.items()}
     assert inputs["a"] == inputs["again"]
     assert len({inputs["own"], inputs["a"], inputs["b"]}) == 3
+
+
+def test_a_folder_that_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/x").write_text("x")
+    done = cli.call(tmp_path, "demo", "d", "--model", "openai/sim")
+    assert (done.code, done.err) == (
+        2,
+        "skillgit: error: d: the folder is not empty; name another one: `skillgit demo DIR`\n",
+    )
+    done = cli.call(tmp_path, "demo", "d/x", "--model", "openai/sim")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("skillgit: error: d/x: Not a directory; ")
+
+
+@pytest.mark.parametrize("model", ["x", "openai/", "nope/x"])
+def test_a_model_that_is_none_leaves_no_folder(tmp_path: Path, model: str) -> None:
+    done = cli.call(tmp_path, "demo", "d", "--model", model)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "d").exists()
+
+
+def test_no_key_leaves_no_folder(tmp_path: Path) -> None:
+    done = cli.call(tmp_path, "demo", "d", "--model", "openai/sim")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("skillgit: error: openai/sim: OPENAI_API_KEY is not set; ")
+    assert not (tmp_path / "d").exists()
