@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import shutil
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,8 +85,6 @@ class ScriptedModel:
         self.busy = self.most_busy = 0
 
     async def complete(self, request: Request) -> Reply:
-        import asyncio
-
         self.requests.append(request)
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
@@ -245,6 +245,24 @@ def journal(root: Path) -> Journal:
         return read_journal(repo, runs(repo, SKILL)[-1][1])
     finally:
         repo.close()
+
+
+@contextlib.contextmanager
+def trained_once(root: Path, world: TopicWorld, *runs: Sequence[str], **more: Any) -> Iterator[Yard]:
+    """A yard for a whole module: made and trained (once for each of `runs`, its overrides) outside of any test."""
+    with pytest.MonkeyPatch.context() as patch:
+        repos.plain_environment(patch)
+        with yard(root, patch, world, **more) as made:
+            for overrides in runs:
+                asyncio.run(made.train(*overrides))
+            yield made
+
+
+def copied(made: Yard, root: Path, patch: pytest.MonkeyPatch) -> Yard:
+    """A copy of a yard's repository, with the same server."""
+    point_at(patch, made.server.env())
+    shutil.copytree(made.root, root, symlinks=True)
+    return Yard(root, made.world, made.server)
 
 
 class Meddler:

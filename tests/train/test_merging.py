@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,17 @@ async def bring(start: Path, into: str = "main", *, told: list[Any] | None = Non
         project.close()
 
 
-@pytest.fixture
-async def trained(yard: MakeYard) -> Yard:
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     """After a run that found four of eight codes."""
-    here = yard(TopicWorld(8, 1, kinds=Kinds(100, 0)), config=CONFIG, document=LONG)
-    await here.train()
-    return here
+    root, world = tmp_path_factory.mktemp("once") / "repo", TopicWorld(8, 1, kinds=Kinds(100, 0))
+    with training.trained_once(root, world, [], config=CONFIG, document=LONG) as made:
+        yield made
+
+
+@pytest.fixture
+def trained(once: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    return training.copied(once, tmp_path / "repo", monkeypatch)
 
 
 async def test_the_merge_commit(trained: Yard) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from support import repos, training
@@ -29,13 +30,18 @@ def steps(here: Yard) -> list[Entry]:
     return list(story.steps(Repository.open(here.root), SKILL))
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """After two runs with acceptances and rejections."""
+    root = tmp_path_factory.mktemp("once") / "repo"
+    with training.trained_once(root, training.mixed(), ["train.num_epochs=1"], [], config=CONFIG) as made:
+        assert {"accept-best", "reject"} <= {step.decision for step in made.steps}
+        yield made
+
+
 @pytest.fixture
-async def here(yard: MakeYard) -> Yard:
-    """After a run with acceptances and rejections."""
-    made = yard(training.mixed(), config=CONFIG)
-    await made.train()
-    assert {"accept-best", "reject"} <= {step.decision for step in made.steps}
-    return made
+def here(once: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    return training.copied(once, tmp_path / "repo", monkeypatch)
 
 
 def test_nothing_trained(yard: MakeYard) -> None:
@@ -57,7 +63,8 @@ async def test_after_a_run(here: Yard) -> None:
     assert (found.running, found.run_reason) == (False, "all epochs are done")
     decisions = [step.decision for step in here.steps]
     assert found.accepted == decisions.count("accept-best")
-    assert found.rejected == decisions.count("reject") == len(here.refs("refs/skillgit/rejected/"))
+    both = [step.decision for run in training.journals(here.root) for step in run]
+    assert found.rejected == both.count("reject") == len(here.refs("refs/skillgit/rejected/"))
     assert (found.merged, found.unmeasured_base, found.unmeasured_commits) == (False, False, 0)
     assert found.to_json()["best_score"] == round(float(Fraction(str(here.steps[-1].best))), 6)
 
@@ -86,9 +93,8 @@ async def test_a_detached_head(here: Yard) -> None:
 
 
 async def test_steps_are_newest_first_over_all_runs(here: Yard) -> None:
-    await here.train("train.num_epochs=1")
     found = steps(here)
-    assert [entry.record.step for entry in found] == [2, 1, 0, 4, 3, 2, 1, 0]
+    assert [entry.record.step for entry in found] == [4, 3, 2, 1, 0, 2, 1, 0]
     assert found[0].run > found[-1].run
     for entry in found:
         shown = entry.to_json()
@@ -105,7 +111,6 @@ async def test_steps_are_newest_first_over_all_runs(here: Yard) -> None:
 
 
 async def test_the_rejected_buffer(here: Yard) -> None:
-    await here.train("train.num_epochs=1")
     found = story.rejected(Repository.open(here.root), SKILL)
     assert {item.ref: item.commit for item in found} == here.refs("refs/skillgit/rejected/")
     assert [(item.run, item.step) for item in found] == sorted(((i.run, i.step) for i in found), reverse=True)
