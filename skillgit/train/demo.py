@@ -67,7 +67,7 @@ def create(folder: Path, *, model: str, split_seed: int | None = None, skill: st
         folder, name=skill, document=None, env=env, into=BASE, documents=[], settings=SETTINGS, model=model
     )
     seed = (builtin_root() / skill / "SKILL.md").read_text(encoding="utf-8")
-    scaffold.write(folder, {f"skills/{skill}/SKILL.md": seed, **plan.files})
+    scaffold.write(folder, {**plan.files, f"skills/{skill}/SKILL.md": seed})
     _identify(repo)
     git.run("add", "--all")
     git.run("commit", "-q", "--no-verify", "-m", f"Add the {skill} skill, its environment and skillgit.yaml")
