@@ -185,6 +185,16 @@ class Config(_Strict):
     skills: dict[Annotated[str, AfterValidator(check_name)], SkillSettings]
     limits: Limits = Limits()
 
+    @model_validator(mode="after")
+    def _own_folders(self) -> Config:
+        """`best_skill.md` lies beside the document: two documents of one folder would overwrite each other's."""
+        seen: dict[PurePosixPath, tuple[str, str]] = {}
+        for name, settings in self.skills.items():
+            other, document = seen.setdefault(PurePosixPath(settings.document).parent, (name, settings.document))
+            if document != settings.document:
+                raise ValueError(f"the documents of {other!r} and {name!r} lie in one folder; give each its own")
+        return self
+
     def skill(self, name: str) -> SkillSettings:
         """Settings of one skill.
 

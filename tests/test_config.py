@@ -461,3 +461,11 @@ def test_every_key_is_read_by_the_code_and_named_in_the_docs() -> None:
     assert [
         key for key in sorted(keys) if f"{key}`" not in page and f"`{key}:" not in page and f"`{key}." not in page
     ] == []
+
+
+def test_two_documents_in_one_folder_would_share_a_best_skill_file() -> None:
+    text = "version: 1\nskills:\n  a: {document: p/a.md, env: e}\n  b: {document: p/b.md, env: e}\n"
+    with pytest.raises(ConfigError, match=r"'a' and 'b' lie in one folder"):
+        config.parse(text)
+    same = config.parse(text.replace("p/b.md", "p/a.md"))
+    assert set(same.skills) == {"a", "b"}

@@ -42,6 +42,9 @@ def report(error: BaseException) -> int | None:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         say("skillgit: interrupted")
         return INTERRUPTED
+    if isinstance(error, InterruptedRunError):
+        say(f"skillgit: {one_line(str(error))}")
+        return error.exit_code
     if isinstance(error, SkillgitError):
         _error(str(error))
         return error.exit_code

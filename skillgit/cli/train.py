@@ -19,6 +19,7 @@ def command(name: str, fresh: bool, settings: tuple[str, ...], yes: bool, exit_c
     from skillgit.cli import opened
     from skillgit.cli.progress import points
     from skillgit.cli.settings import overrides
+    from skillgit.errors import InterruptedRunError
     from skillgit.store.locks import SkillLock
     from skillgit.train.loop import Outcome, train
     from skillgit.train.session import Session
@@ -32,7 +33,10 @@ def command(name: str, fresh: bool, settings: tuple[str, ...], yes: bool, exit_c
             with SkillLock.acquire(session.repo, name) as lock:
                 return await train(session, lock, fresh=fresh)
 
-        outcome = opened.run(opened.with_session(project, name, run, optimizer=True, yes=yes))
+        try:
+            outcome = opened.run(opened.with_session(project, name, run, optimizer=True, yes=yes))
+        except KeyboardInterrupt:
+            raise InterruptedRunError("interrupted", mend="the same command goes on where it was") from None
     if as_json:
         print_json(outcome.to_json())
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillgit.document.structure import check_document
+from skillgit.document.structure import Structure, check_document
 from skillgit.errors import DocumentError
 from skillgit.store.objects import Entry
 from skillgit.store.repository import Repository
@@ -41,6 +41,19 @@ def read_blob(repo: Repository, blob: str, mode: int, where: str) -> Placed:
         DocumentError: it is no usable document.
     """
     return Placed(check_document(repo.objects.read_blob(blob), where), blob, mode)
+
+
+def read_editable(repo: Repository, commit: str, path: str) -> Placed:
+    """A document that edits can apply to.
+
+    Raises:
+        DocumentError: as `read` does, or its structure makes every edit `protected`.
+    """
+    placed = read(repo, commit, path)
+    problem = Structure(placed.text).problem
+    if problem:
+        raise DocumentError(f"{path} at {commit[:12]}: no edit can apply: {problem}", mend="mend the document")
+    return placed
 
 
 def blob_at(repo: Repository, commit: str, path: str) -> str | None:

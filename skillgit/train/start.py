@@ -143,7 +143,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
         tip = _bring_back(session, place, tip, best)
     if not repo.objects.is_ancestor(base, tip):
         tip = merge_base_in(session, place, tip, base)
-    placed = documents.read(repo, tip, path)
+    placed = documents.read_editable(repo, tip, path)
     same = last is not None and last.state.val == session.val_digest and last.state.target == session.target_identity
     known = last.scores if last is not None and same else None
     anchors = {placed.blob, blob_at(repo, best, path) if best else None} - {None}

@@ -75,7 +75,7 @@ def test_ctrl_c(root: Path, answered: int) -> None:
         out, err = process.communicate(timeout=30)
         world.go_on.set()
         assert (process.returncode, out) == (130, "")
-        assert err.splitlines()[-1] == "skillgit: interrupted"
+        assert err.splitlines()[-1] == "skillgit: interrupted; the same command goes on where it was"
         assert "Traceback" not in err
         repos.fsck(root)
         assert not list((root / ".git/refs").rglob("*.lock"))

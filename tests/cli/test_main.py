@@ -138,7 +138,7 @@ def _raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     [
         (ConfigError("skillgit.yaml:3: no", mend="mend it"), 2, "skillgit: error: skillgit.yaml:3: no; mend it\n"),
         (ModelError("dead"), 3, "skillgit: error: dead\n"),
-        (InterruptedRunError("stopped"), 130, "skillgit: error: stopped\n"),
+        (InterruptedRunError("stopped", mend="go on"), 130, "skillgit: stopped; go on\n"),
         (KeyboardInterrupt(), 130, "skillgit: interrupted\n"),
         (
             OSError(errno.ENOSPC, "No space left on device", "/x/y"),
