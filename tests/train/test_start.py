@@ -297,3 +297,11 @@ async def test_a_journal_of_a_newer_version_is_refused(yard: MakeYard) -> None:
     with pytest.raises(RefusedError, match="newer skillgit"):
         await here.train()
     assert here.server.count == asked
+
+
+async def test_a_document_that_no_edit_can_apply_to_is_refused_before_any_call(yard: MakeYard) -> None:
+    half = training.SEED_DOCUMENT + "\n<!-- SLOW_UPDATE_START -->\nhalf of a region\n"
+    here = yard(TopicWorld(4, 1, kinds=RIGHT), config=SHORT, document=half)
+    with pytest.raises(DocumentError, match="no edit can apply"):
+        await here.train()
+    assert here.server.count == 0
