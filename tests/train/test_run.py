@@ -37,6 +37,18 @@ async def test_a_persons_commit_between_steps_is_the_incumbent_though_it_is_wors
     assert set(journal.scores) == {journal.state.incumbent, journal.state.best}
 
 
+async def test_in_a_run_a_persons_tie_does_not_move_best(yard: MakeYard) -> None:
+    here_world = TopicWorld(8, 1, kinds=WRONG)
+    meddler = Meddler(here_world, training.is_reflection)
+    here = yard(here_world, responder=meddler, config=SHORT)
+    base = here.git("rev-parse", "main")
+    meddler.act = lambda: here.commit_on(BRANCH, {DOCUMENT: SEED_DOCUMENT + "\nJust words.\n"})
+    await here.train()
+    assert "human" in [step.kind for step in here.steps]
+    assert here.refs(BEST_REF)[BEST_REF] == base
+    assert here.refs(BRANCH)[BRANCH] != base
+
+
 async def test_a_note_says_what_a_persons_commit_scored(yard: MakeYard) -> None:
     here_world = TopicWorld(8, 1, kinds=RIGHT)
     meddler = Meddler(here_world, training.is_reflection)

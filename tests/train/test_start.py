@@ -248,6 +248,19 @@ async def test_another_target_measures_tip_and_best_anew(yard: MakeYard) -> None
     assert here.git("merge-base", best, here.refs(BEST_REF)[BEST_REF]) == best
 
 
+async def test_measured_anew_a_tie_goes_to_the_tip(yard: MakeYard) -> None:
+    inner = TopicWorld(8, 1, kinds=RIGHT)
+    here = yard(inner, config=training.configuration(train="{num_epochs: 1, batch_size: 16}"))
+    await here.train()
+    inner.kinds = Kinds(0, 0)
+    theirs = here.commit_on(BRANCH, {DOCUMENT: here.text() + "\nJust words.\n"})
+    config = (here.root / "skillgit.yaml").read_text().replace("target: openai/sim", "target: openai/other")
+    (here.root / "skillgit.yaml").write_text(config)
+    await here.train()
+    assert here.steps[0].score == "1/2"
+    assert here.refs(BEST_REF)[BEST_REF] == theirs
+
+
 async def test_a_branch_that_was_lost_is_set_back(yard: MakeYard) -> None:
     inner = TopicWorld(4, 1, kinds=RIGHT)
     stopping = Stopping(inner, 8 + 4 + 1 + 8 + 2)
