@@ -1,10 +1,11 @@
-"""Writes the tasks of the houseformat environment: short questions whose answers have to be in a house format.
+"""Writes the tasks of the houseformat environment: short questions, answered in a house format.
 
-A small model knows most of the answers; what it cannot know is the form: lower case, words joined by hyphens, and two
-slashes at the end (`new-delhi //`). A rule that says so helps; examples help less.
+The house wants the bare answer: one word or number, in small letters, without a sentence around it and without a full
+stop. That is one rule. A document that states it helps at once; worked examples hardly do, since a model that is asked
+a question goes on answering in sentences. (The seed document does not state it, and no prompt of ours does.)
 
-Run `python generate.py --seed N --out DIR` for fresh splits. The same seed gives the same bytes with any Python: only
-`random.Random(str).random()` is used, the one sequence that Python promises to keep.
+Run `python generate.py --seed N --out DIR` for fresh splits. The same seed gives the same bytes with any Python:
+only `random.Random(str).random()` is used, the one sequence that Python promises to keep.
 """
 
 from __future__ import annotations
@@ -12,86 +13,63 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 SIZES = {"train": 40, "val": 40, "test": 80}
 
-CAPITALS = (
-    "Argentina:Buenos Aires, Australia:Canberra, Austria:Vienna, Belgium:Brussels, Brazil:Brasilia, Canada:Ottawa, "
-    "Chile:Santiago, China:Beijing, Colombia:Bogota, Costa Rica:San Jose, Cuba:Havana, Denmark:Copenhagen, "
-    "Egypt:Cairo, Ethiopia:Addis Ababa, Finland:Helsinki, France:Paris, Germany:Berlin, Greece:Athens, "
-    "Guatemala:Guatemala City, Hungary:Budapest, Iceland:Reykjavik, India:New Delhi, Indonesia:Jakarta, Iran:Tehran, "
-    "Iraq:Baghdad, Ireland:Dublin, Italy:Rome, Japan:Tokyo, Kenya:Nairobi, Kuwait:Kuwait City, Malaysia:Kuala Lumpur, "
-    "Mexico:Mexico City, Morocco:Rabat, Nepal:Kathmandu, Norway:Oslo, Panama:Panama City, Peru:Lima, "
-    "Philippines:Manila, Poland:Warsaw, Portugal:Lisbon, Qatar:Doha, Romania:Bucharest, Russia:Moscow, "
-    "Saudi Arabia:Riyadh, South Korea:Seoul, Spain:Madrid, Sweden:Stockholm, Thailand:Bangkok, Turkey:Ankara, "
-    "Ukraine:Kyiv, Uruguay:Montevideo, Vietnam:Hanoi"
-)
-OPPOSITES = (
-    "hot:cold, big:small, early:late, open:closed, rich:poor, strong:weak, wet:dry, young:old, fast:slow, heavy:light, "
-    "high:low, long:short, loud:quiet, full:empty, near:far, soft:hard, thick:thin, true:false, wide:narrow, "
-    "happy:sad, sweet:sour, day:night, up:down, left:right, first:last, inside:outside, before:after, always:never, "
-    "buy:sell, win:lose, push:pull, love:hate"
-)
-YOUNG = "dog:puppy, cat:kitten, cow:calf, horse:foal, sheep:lamb, goat:kid, duck:duckling, goose:gosling, frog:tadpole"
-PLURALS = (
-    "mouse:mice, goose:geese, foot:feet, tooth:teeth, child:children, man:men, woman:women, leaf:leaves, wolf:wolves, "
-    "knife:knives, wife:wives, life:lives, half:halves, ox:oxen, city:cities, baby:babies, lady:ladies, box:boxes, "
-    "bus:buses, church:churches, hero:heroes, potato:potatoes, tomato:tomatoes, shelf:shelves, thief:thieves"
-)
-PAST = (
-    "go:went, see:saw, eat:ate, take:took, give:gave, write:wrote, speak:spoke, run:ran, swim:swam, drink:drank, "
-    "sing:sang, break:broke, buy:bought, bring:brought, catch:caught, teach:taught, think:thought, feel:felt, "
-    "find:found, lose:lost, make:made, pay:paid, say:said, sell:sold, send:sent, sit:sat, sleep:slept, stand:stood, "
-    "tell:told, win:won, build:built, choose:chose, drive:drove, fall:fell, fly:flew, forget:forgot, grow:grew, "
-    "know:knew, ride:rode, ring:rang"
-)
-MONTHS = (
-    "January:February, February:March, March:April, April:May, May:June, June:July, July:August, August:September, "
-    "September:October, October:November, November:December, December:January"
-)
-DAYS = (
-    "Monday:Tuesday, Tuesday:Wednesday, Wednesday:Thursday, Thursday:Friday, Friday:Saturday, Saturday:Sunday, "
-    "Sunday:Monday"
-)
-FAMILIES = (
-    ("What is the capital of {}?", CAPITALS),
-    ("What is the opposite of {}?", OPPOSITES),
-    ("What is a young {} called?", YOUNG),
-    ("What is the plural of {}?", PLURALS),
-    ("What is the past tense of {}?", PAST),
-    ("Which month comes after {}?", MONTHS),
-    ("Which day comes after {}?", DAYS),
-)
+CAPITALS = {
+    "Austria": "Vienna", "Belgium": "Brussels", "China": "Beijing", "Cuba": "Havana", "Denmark": "Copenhagen",
+    "Egypt": "Cairo", "England": "London", "Finland": "Helsinki", "France": "Paris", "Germany": "Berlin",
+    "Greece": "Athens", "Hungary": "Budapest", "Iran": "Tehran", "Iraq": "Baghdad", "Ireland": "Dublin",
+    "Italy": "Rome", "Japan": "Tokyo", "Kenya": "Nairobi", "Norway": "Oslo", "Peru": "Lima", "Poland": "Warsaw",
+    "Portugal": "Lisbon", "Russia": "Moscow", "South Korea": "Seoul", "Spain": "Madrid", "Sweden": "Stockholm",
+    "Thailand": "Bangkok", "Ukraine": "Kyiv",
+}  # fmt: skip
+OPPOSITES = {
+    "big": "small", "black": "white", "cheap": "expensive", "clean": "dirty", "dark": "light", "early": "late",
+    "empty": "full", "far": "near", "fast": "slow", "first": "last", "happy": "sad", "hard": "soft", "heavy": "light",
+    "high": "low", "hot": "cold", "inside": "outside", "left": "right", "long": "short", "loud": "quiet",
+    "new": "old", "open": "closed", "rich": "poor", "strong": "weak", "sweet": "sour", "tall": "short",
+    "thick": "thin", "true": "false", "up": "down", "wet": "dry", "young": "old",
+}  # fmt: skip
+PLURALS = {
+    "apple": "apples", "baby": "babies", "book": "books", "box": "boxes", "bus": "buses", "child": "children",
+    "city": "cities", "dog": "dogs", "foot": "feet", "goose": "geese", "house": "houses", "key": "keys",
+    "knife": "knives", "lady": "ladies", "leaf": "leaves", "man": "men", "mouse": "mice", "potato": "potatoes",
+    "story": "stories", "table": "tables", "tooth": "teeth", "tree": "trees", "wife": "wives", "wolf": "wolves",
+    "woman": "women",
+}  # fmt: skip
 
 
-def house(answer: str) -> str:
-    """The house format."""
-    return answer.lower().replace(" ", "-") + " //"
+def questions() -> list[tuple[str, str]]:
+    """Every question with its answer in the house format, in a fixed order."""
+    found = [(f"What is the capital of {land}?", city) for land, city in CAPITALS.items()]
+    found += [(f"What is the opposite of {word}?", other) for word, other in OPPOSITES.items()]
+    found += [(f"What is the plural of {word}?", many) for word, many in PLURALS.items()]
+    found += [(f"What is {a} plus {b}?", str(a + b)) for a in range(2, 12) for b in range(2, a + 1)]
+    found += [(f"What is {a} minus {b}?", str(a - b)) for a in range(5, 13) for b in range(2, a - 1)]
+    return [(question, answer.lower()) for question, answer in found]
 
 
-def questions() -> Iterator[tuple[str, str]]:
-    """Every question with its answer in the house format."""
-    for form, pairs in FAMILIES:
-        for pair in pairs.split(", "):
-            asked, answer = pair.split(":")
-            yield form.format(asked), house(answer)
+def _mixed(rng: random.Random, items: Sequence[T]) -> list[T]:
+    marks = [(rng.random(), index) for index in range(len(items))]
+    return [items[index] for _, index in sorted(marks)]
 
 
 def generate(seed: int) -> dict[str, list[dict[str, str]]]:
-    """The three splits. No question occurs twice."""
-    rng = random.Random(f"houseformat {seed}")
-    known = list(questions())
-    marks = sorted((rng.random(), index) for index in range(len(known)))
-    supply = iter([known[index] for _, index in marks])
+    """The three splits. No question occurs twice, in one split or over all."""
+    pool = iter(_mixed(random.Random(f"houseformat {seed}"), questions()))
     splits: dict[str, list[dict[str, str]]] = {}
     for split, size in SIZES.items():
-        rows = [next(supply) for _ in range(size)]
-        splits[split] = [
-            {"id": f"{split}-{number:03d}", "input": question, "answer": answer}
-            for number, (question, answer) in enumerate(rows, start=1)
-        ]
+        rows = []
+        for number in range(1, size + 1):
+            question, answer = next(pool)
+            rows.append({"id": f"{split}-{number:03d}", "input": question, "answer": answer})
+        splits[split] = rows
     return splits
 
 
@@ -104,7 +82,6 @@ def write(seed: int, out: Path) -> None:
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Write fresh houseformat splits.")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
