@@ -148,7 +148,8 @@ def validate(model: type[M], value: Any, where: str | PurePath, lines: dict[Path
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        problem = min(error.errors(), key=lambda e: _line(known, _yaml_path(e["loc"], known)))
+        # A misspelt key is both unknown and missing: the unknown one names what was meant.
+        problem = min(error.errors(), key=lambda e: (e["type"] == "missing", _line(known, _yaml_path(e["loc"], known))))
     path = _yaml_path(problem["loc"], known)
     place = str(where) if lines is None else f"{where}:{_line(known, path)}"
     raise _refusal(model, place, path, problem["type"], problem["msg"])

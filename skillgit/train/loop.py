@@ -16,7 +16,7 @@ from skillgit.train.reflect import Reflector
 from skillgit.train.run import Run
 from skillgit.train.session import Session
 from skillgit.train.start import begin
-from skillgit.train.step import next_step, take
+from skillgit.train.step import MOST_INDECISIVE, next_step, take
 
 SMALL_VAL = 20
 """Below this many val tasks one task is more than five points, and a note says so."""
@@ -72,6 +72,8 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False) -> Ou
         on_usage=session.spender("optimizer", "reflect"),
     )
     reflector = Reflector(calls, session.environment, _form(session))
+    if run.state.indecisive >= MOST_INDECISIVE:
+        run.state.indecisive = 0  # what had stopped the run was mended: it gets as many tries again
     while run.state.status == "running":
         await run.adopt_tip()
         if run.state.status == "running":
