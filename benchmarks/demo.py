@@ -29,9 +29,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from skillgit.config import GradientSettings
+from skillgit.document.structure import body
 from skillgit.models.base import Json, Model, Reply, Request
 from skillgit.store.locks import SkillLock
 from skillgit.train import demo, documents
+from skillgit.train.compact import example_line
 from skillgit.train.evaluate import evaluate_document
 from skillgit.train.loop import train
 from skillgit.train.project import Project
@@ -76,16 +79,25 @@ def whole_demo(skill: str, seed: int, folder: Path) -> dict[str, Any]:
     return {"seconds": seconds, "val": scores["val"], "test": scores["test"]}
 
 
-async def measured(session: Session, text: str, mode: int = 0o100644) -> dict[str, float]:
-    """Test accuracy of a document, and prompt tokens per task."""
+async def measured(session: Session, text: str) -> dict[str, float]:
+    """Test accuracy of a document in percent, and its prompt tokens per task."""
     blob = session.repo.objects.write_blob(text.encode())
-    placed = documents.Placed(text, blob, mode)
-    before = session.ledger.total(stage="test")
-    found = await evaluate_document(session, placed, blob, "test")
-    usage = session.ledger.total(stage="test")
-    calls = usage.calls - before.calls
-    tokens = (usage.input_tokens - before.input_tokens) / calls if calls else 0.0
-    return {"test": float(found.hard) * 100, "tokens": tokens}
+    found = await evaluate_document(session, documents.Placed(text, blob, 0o100644), blob, "test")
+    return {"test": float(found.hard) * 100, "tokens": await prompt_tokens(session, text)}
+
+
+async def prompt_tokens(session: Session, text: str, tasks: int = 5) -> float:
+    """Mean prompt tokens of a few test tasks, as the runtime counts them."""
+    used = []
+
+    async def ask(request: Request) -> Reply:
+        reply = await session.target.complete(request)
+        used.append(reply.usage.input_tokens)
+        return reply
+
+    for task in session.environment.tasks("test")[:tasks]:
+        await session.environment.attempt(body(text), task, ask)
+    return sum(used) / len(used)
 
 
 async def baselines(skill: str, seed: int, folder: Path, trained: str) -> dict[str, Any]:
@@ -95,14 +107,13 @@ async def baselines(skill: str, seed: int, folder: Path, trained: str) -> dict[s
     session = project.session(skill, lambda _: None, optimizer=False, yes=True, say=print)
     try:
         document = documents.read(session.repo, base_of(session.repo, session.settings), session.settings.document)
-        rows = "".join(f"- {task.input} -> {task.answers[0]}\n" for task in session.environment.tasks("train"))
-        found: dict[str, Any] = {
-            "seed": await measured(session, document.text),
-            "pasted": await measured(session, document.text.rstrip("\n") + "\n\n" + rows),
-            "trained": await measured(session, trained),
-        }
+        lines = (example_line(task.input, task.answers[0]) for task in session.environment.tasks("train"))
+        pasted = document.text.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n"
+        found: dict[str, Any] = {"pasted": await measured(session, pasted)}
+        found["trained"] = {"tokens": await prompt_tokens(session, trained)}
         optimizer: Model = FailedTasks()
         session.optimizer = optimizer
+        session.settings = session.settings.model_copy(update={"gradient": GradientSettings(prompts="compact")})
         begin = time.perf_counter()
         with SkillLock.acquire(session.repo, skill) as lock:
             outcome = await train(session, lock)
