@@ -42,6 +42,7 @@ def command(folder: str, model: str, skill: str, split_seed: int | None, seed: i
     model, ready = _open(model, yes)
     try:
         repo = create(path, model=model, split_seed=split_seed, skill=skill)
+        say("about 420 calls of a small model: two to five minutes, as fast as the machine is")
         say(f"a fresh repository in {path}: `skillgit -C {path} status` shows where its skill stands")
         with opened.project([(skill, "train.seed", str(seed))] if seed is not None else (), start=path) as project:
             before, outcome, after = opened.run(opened.with_session(project, skill, _train, optimizer=True, yes=yes))

@@ -88,7 +88,7 @@ def _usage(error: click.ClickException) -> int:
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     if context is not None:
-        message += f"; see `{context.command_path} --help`"
+        message += f"{' ' if message.endswith('?') else '; '}see `{context.command_path} --help`"
     _error(message)
     return USAGE
 

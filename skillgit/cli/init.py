@@ -45,4 +45,4 @@ def command(name: str | None, document: str | None, env: str | None, as_json: bo
     if not plan.files and not plan.notes:
         print("nothing is missing")
     else:
-        print("next: replace the example tasks, commit, and run `skillgit doctor`")
+        print("next: replace the example tasks with your own, commit, and run `skillgit doctor`")

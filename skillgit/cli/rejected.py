@@ -59,8 +59,8 @@ def show(name: str, step: str, as_json: bool) -> None:
         return
     print(f"{item.ref}\ncommit {item.commit}\n{_verdict(item)}")
     for edit in item.entry.record.edits if item.entry else []:
-        why = one_line(str(edit.get("reason") or "no reason given"))
-        print(f"  {edit.get('op')} ({edit.get('status')}): {why}")
+        why = one_line(str(edit.get("reason") or ""))
+        print(f"  {edit.get('op')} ({edit.get('status')}){': ' if why else ''}{why}")
     print(f"\n{diff}", end="")
 
 

@@ -44,5 +44,6 @@ def command(name: str, fresh: bool, settings: tuple[str, ...], yes: bool, exit_c
         print(f"val {verb}: {points(outcome.before)} -> {points(outcome.after)} ({outcome.reason})")
         print(f"best document: {outcome.best_commit[:12]}; see `skillgit log {name}`")
         if outcome.improved:
-            print(f"bring it to the base branch with `skillgit merge {name} --into BRANCH`")
+            into = project.config.skill(name).merge.into or "BRANCH"
+            print(f"bring it to the base branch with `skillgit merge {name} --into {into}`")
     return 1 if exit_code and not outcome.improved else 0

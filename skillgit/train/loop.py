@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
-from skillgit.train.events import Note, RunFinished, RunStarted
+from skillgit.train.events import Note, RunFinished
 from skillgit.train.history import records
 from skillgit.train.journal import exact_number
 from skillgit.train.optimizer_calls import OptimizerCalls
@@ -62,9 +62,6 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False) -> Ou
     session.repo.identity()
     _say_what_limits(session)
     run = await begin(session, lock, fresh=fresh)
-    resumed = run.state.step if run.state.step else None
-    epochs = session.settings.train.num_epochs
-    session.tell(RunStarted(session.name, run.info.run, epochs, run.info.total_steps, resumed))
     calls = OptimizerCalls(
         session.optimizer,
         session.cache,

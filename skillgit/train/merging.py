@@ -102,7 +102,9 @@ async def merge(
     repo.identity()
     placed, target_file = documents.read(repo, best, path), best_path(path)
     on_base = documents.blob_at(repo, base, path)
-    if on_base and on_base == documents.blob_at(repo, base, target_file) and repo.objects.is_ancestor(best, base):
+    copy, held = documents.blob_at(repo, base, target_file), repo.objects.is_ancestor(best, base)
+    # Merged before; or nothing was learned, and a merge would only say so.
+    if held and on_base and (on_base == copy or (copy is None and on_base == placed.blob)):
         score = known_score(history.latest(repo, name), on_base, settings)
         return Merged(into, None, path, target_file, None, score)
     result = merge_tree(repo, base, best)
@@ -110,7 +112,8 @@ async def merge(
     score = known_score(history.latest(repo, name), merged.blob, settings)
     tree = _tree(repo, path, target_file, result, merged)
     message = _message(repo, name, into, best, merged, score)
-    commit = repo.objects.write_commit(tree, [base, best], message)
+    # A best that the base holds is no second parent: only best_skill.md has to be written again.
+    commit = repo.objects.write_commit(tree, [base] if held else [base, best], message)
     move = RefUpdate(base_ref, base, commit)
     move_checked_out(repo, repo.checked_out_at(base_ref), move, f"skillgit merge {name}: {best[:12]}", lock=lock)
     return Merged(into, commit, path, target_file, verdict, score)

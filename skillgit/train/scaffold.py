@@ -16,7 +16,7 @@ from skillgit.errors import ConfigError, UsageError
 DEFAULT_MODEL = "local/qwen2.5-coder-0.5b"
 
 CONFIG = """\
-# skillgit trains the skills listed here; every key is in docs/configuration.md.
+# skillgit trains the skills listed here; every key is in skillgit's docs/configuration.md.
 version: 1
 # provider/model: openai/..., anthropic/..., or local/qwen2.5-coder-0.5b, which needs no key.
 models: {{target: {model}, optimizer: {model}}}

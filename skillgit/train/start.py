@@ -15,7 +15,7 @@ from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, in_the_way, remove_stale_locks, roll_forward
 from skillgit.train import documents, history
 from skillgit.train.documents import blob_at
-from skillgit.train.events import Listener, Note
+from skillgit.train.events import Listener, Note, RunStarted
 from skillgit.train.journal import Journal, RunInfo, RunState
 from skillgit.train.messages import Place, plain_message
 from skillgit.train.record import Moves, end_run
@@ -105,6 +105,7 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
         if known is not None:
             measured[blob] = known
     run = Run(session, lock, last.info, last.state, last.commit, measured)
+    _announce(run, resumed_at=run.state.step)
     first_step = (last.state.epoch - 1) * run.steps_per_epoch + 1
     run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
     await run.adopt_tip() if same else await _measure_anew(run)
@@ -162,6 +163,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
         rejected=list(last.state.rejected) if last is not None and same else [],
     )
     run = Run(session, lock, info, state, None, measured)
+    _announce(run, resumed_at=None)
     await run.measure(placed, "baseline")
     if best is not None and best_blob is not None:
         await run.measure(documents.read(repo, best, path), "baseline")
@@ -169,6 +171,11 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     moves.add(session.refs.branch, branch, tip)
     await run.record_event("baseline", "the document that training starts from", tip, placed, moves)
     return run
+
+
+def _announce(run: Run, *, resumed_at: int | None) -> None:
+    epochs = run.session.settings.train.num_epochs
+    run.session.tell(RunStarted(run.info.skill, run.info.run, epochs, run.info.total_steps, resumed_at))
 
 
 def base_of(repo: Repository, settings: SkillSettings) -> str:
@@ -179,6 +186,8 @@ def base_of(repo: Repository, settings: SkillSettings) -> str:
     """
     into = settings.merge.into
     base = repo.resolve(f"refs/heads/{into}" if into else "HEAD")
+    if base is None and into and not repo.is_unborn():
+        raise RepositoryError(f"merge.into: there is no branch {into}", mend="set it to the branch you work on")
     if base is None:
         what = f"the base branch {into}" if into else "HEAD"
         raise RepositoryError(f"{what} has no commit", mend="commit the document first, or set merge.into")

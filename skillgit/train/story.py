@@ -141,7 +141,7 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
         best_score=known_score(last, best_blob, settings) if best_blob else None,
         base=base,
         base_commit=base_commit,
-        merged=best_blob is not None and on_base == best_blob == copy,
+        merged=best_blob is not None and on_base == best_blob and _holds(repo, base_commit, best, copy, best_blob),
         unmeasured_base=copy is not None and on_base != copy,
         unmeasured_commits=_people_commits(repo, branch, last),
         run=last.info.run if last else None,
@@ -152,6 +152,11 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
         accepted=last.state.accepted_count if last else 0,
         rejected=len(repo.list_refs(refs.rejected_prefix)),
     )
+
+
+def _holds(repo: Repository, base: str | None, best: str | None, copy: str | None, best_blob: str) -> bool:
+    """Whether the base has the best document: as best_skill.md, or because training began from there."""
+    return copy == best_blob or bool(base and best and repo.objects.is_ancestor(best, base))
 
 
 def _people_commits(repo: Repository, branch: str | None, last: Journal | None) -> int:

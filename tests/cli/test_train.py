@@ -22,7 +22,7 @@ def test_for_people(place: Place) -> None:
     assert done.out.splitlines() == [
         f"val rose: 0.0% -> {status['best_score'] * 100:.1f}% (all epochs are done)",
         f"best document: {status['best'][:12]}; see `skillgit log {SKILL}`",
-        f"bring it to the base branch with `skillgit merge {SKILL} --into BRANCH`",
+        f"bring it to the base branch with `skillgit merge {SKILL} --into main`",
     ]
     assert done.err.splitlines()[0] == "note: val has only 8 tasks: one task is 12 points of the score"
 

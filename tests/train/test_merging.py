@@ -190,7 +190,7 @@ async def test_a_conflict_in_another_file_is_named(trained: Yard) -> None:
 async def test_where_training_found_nothing_people_keep_theirs(yard: MakeYard) -> None:
     here = yard(TopicWorld(8, 1, kinds=Kinds(0, 0)), config=CONFIG, document=LONG)
     await here.train()
-    assert (await bring(here.root)).commit is not None  # best_skill.md is new
+    assert (await bring(here.root)).commit is None  # a merge would have the same parent twice
     repos.commit(here.root, {DOCUMENT: LONG + "\nTheirs.\n"}, "Theirs")
     with pytest.raises(RefusedError, match="found nothing better since"):
         await bring(here.root)
@@ -257,3 +257,10 @@ async def test_a_gate_that_cannot_be_measured_moves_nothing(trained: Yard) -> No
     with SkillLock.acquire(project.repo, SKILL) as lock, pytest.raises(RefusedError, match="no model"):
         await merge(project.repo, SKILL, project.config.skill(SKILL), "main", gate_documents(broken), lock=lock)
     assert trained.refs() == before
+
+
+async def test_a_best_skill_written_anew_has_no_second_parent(trained: Yard) -> None:
+    await bring(trained.root)
+    base = repos.commit(trained.root, {BEST: "scribbled\n"}, "By hand")
+    await bring(trained.root)
+    assert trained.git("rev-list", "--parents", "-1", "main").split()[1:] == [base]
