@@ -142,8 +142,8 @@ class TestRepository:
             place.trained()
 
     def test_a_base_branch_that_is_not_there(self, place: Place) -> None:
-        assert place.refused(*TRAIN, "--set", "merge.into=nowhere").startswith(
-            "the base branch nowhere has no commit; "
+        assert place.refused(*TRAIN, "--set", "merge.into=nowhere") == (
+            "merge.into: there is no branch nowhere; set it to the branch you work on"
         )
         assert place.refused("merge", SKILL, "--into", "nowhere") == (
             "there is no branch nowhere; name the base branch with --into"
