@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -42,13 +43,16 @@ def test_unknown_provider(name: str, mend: str) -> None:
 
 
 def test_the_embedded_model_gets_all_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_local(name: str, settings: ModelSettings, *, yes: bool, say: Callable[[str], None] | None) -> object:
-        return name, settings, yes, say
+    def open_local(
+        name: str, settings: ModelSettings, *, yes: bool, say: Callable[[str], None] | None, root: Path | None
+    ) -> object:
+        return name, settings, yes, say, root
 
     # The embedded model has tests of its own; here only the way to it counts.
     monkeypatch.setitem(sys.modules, "skillgit.models.local", SimpleNamespace(open_local=open_local))
     settings = ModelSettings(model="local/models/own.gguf")
-    assert open_model(settings, Limits(), yes=True, say=print) == ("local/models/own.gguf", settings, True, print)
+    opened = open_model(settings, Limits(), yes=True, say=print, root=Path("top"))
+    assert opened == ("local/models/own.gguf", settings, True, print, Path("top"))
 
 
 def test_nothing_heavy_is_imported_before_a_model_is_opened() -> None:
