@@ -44,7 +44,7 @@ def _document(path: str) -> str:
         raise ValueError(f"{path!r} is no file name")
     if any(part.lower() == ".git" for part in pure.parts):
         raise ValueError(f"{path!r} lies in git's own folder")
-    if pure.name == BEST_FILE:
+    if pure.name.casefold() == BEST_FILE:  # file systems that fold case keep only one of the two
         raise ValueError(f"{BEST_FILE} is what a merge writes beside the document; name the document itself")
     return str(pure)
 

@@ -35,6 +35,8 @@ def command(name: str, into: str | None, as_json: bool) -> None:
 
     with opened.project() as project:
         settings = project.config.skill(name)
+        if into is not None and not into.strip():
+            raise UsageError("--into: an empty name", mend="name the base branch")
         branch = into or settings.merge.into or (project.repo.head_branch() or "").removeprefix(HEADS)
         if not branch:
             raise UsageError("no base branch: HEAD is detached", mend="name one with --into BRANCH")

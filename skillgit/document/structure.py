@@ -210,6 +210,10 @@ def check_document(data: bytes, path: str) -> str:
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DocumentError(f"{path}: encoded as UTF-16, not as UTF-8", mend="save it as UTF-8")
+    if data.startswith(b"version https://git-lfs.github.com/spec/"):
+        raise DocumentError(
+            f"{path}: a Git LFS pointer", mend="keep the document out of LFS: edits need its text in git"
+        )
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise DocumentError(f"{path}: line {line}: a NUL byte, so this is no text", mend="remove it")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from skillgit.errors import RefusedError, SkillgitError
+from skillgit.errors import RefMovedError, RefusedError, SkillgitError
 from skillgit.store import worktrees
 from skillgit.store.process import Git, failure, first_line
 from skillgit.store.repository import Repository
@@ -130,12 +130,18 @@ def move_checked_out(
     if worktree is None or branch.old is None or branch.new is None:
         commit_refs(repo, [branch, *others], message, lock=lock)
         return
+    found = repo.read_ref(branch.ref)
+    if found != branch.old:
+        now = f"is {found}" if found else "is gone"
+        raise RefMovedError(f"{branch.ref} was expected at {branch.old} and {now}", mend="run it again from there")
     update_checkout(repo, worktree, branch.old, branch.new)
     try:
         commit_refs(repo, [branch, *others], message, lock=lock)
     except SkillgitError:
-        if repo.read_ref(branch.ref) == branch.old:
-            update_checkout(repo, worktree, branch.new, branch.old)
+        # Back to where the branch is, which may have moved in this very moment.
+        now_at = repo.read_ref(branch.ref)
+        if now_at is not None and now_at != branch.new:
+            update_checkout(repo, worktree, branch.new, now_at)
         raise
 
 

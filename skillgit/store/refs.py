@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from skillgit.config import check_name
 
@@ -40,6 +40,18 @@ def new_run_id(now: datetime, randomness: bytes) -> str:
         raise ValueError("a run id needs a time from 1970 on and 10 bytes of randomness")
     number = milliseconds << 80 | int.from_bytes(randomness, "big")
     return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def run_time(run: str) -> datetime:
+    """When a run's id was made, to the millisecond.
+
+    Raises:
+        ValueError: no run id.
+    """
+    number = 0
+    for char in _check_run(run)[:10]:
+        number = number << 5 | _CROCKFORD.index(char)
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=number)
 
 
 def _check_run(run: str) -> str:

@@ -218,4 +218,7 @@ def in_the_way(there: str, wanted: str) -> RefusedError:
     if there.startswith("refs/heads/"):
         short = there.removeprefix("refs/heads/")
         mend = f"rename that branch: git branch -m {short} {short.replace('/', '-')}-old"
+    elif there.startswith("refs/tags/"):
+        short = there.removeprefix("refs/tags/")
+        mend = f"rename that tag: git tag {short.replace('/', '-')}-old {short} && git tag -d {short}"
     return RefusedError(f"{there} is in the way of {wanted}", mend=mend)

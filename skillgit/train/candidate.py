@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillgit.document import Edit, apply_edits
-from skillgit.redact import contains_secret
+from skillgit.redact import PERSONAL, find
 from skillgit.train.proposals import Proposal
 
 
@@ -35,23 +35,35 @@ class Candidate:
         return tuple(outcome for outcome in self.outcomes if outcome.status == "applied")
 
 
+MOST_CHARACTERS = 20_000
+"""Of one edit's text: more is no edit that a person could review, and every val call would pay for it."""
+
+
 def build(document: str, proposals: Sequence[Proposal]) -> Candidate:
-    """Apply the proposals. One that would bring a secret is `invalid`: history cannot be taken back."""
-    secrets = {index: kind for index, p in enumerate(proposals) if (kind := _secret(p.edit))}
-    clean = [p.edit for index, p in enumerate(proposals) if index not in secrets]
-    applied = apply_edits(document, clean)
-    reports = iter(zip(applied.reports, applied.documents, strict=True))
-    outcomes, latest = [], document
-    for index, proposal in enumerate(proposals):
-        if index in secrets:
-            status, reason = "invalid", f"its text holds a secret ({secrets[index]})"
-        else:
-            report, latest = next(reports)
-            status, reason = report.status, report.reason
-        edit = proposal.edit if index not in secrets else replace(proposal.edit, target="", content="")
-        outcomes.append(EditOutcome(edit, proposal.support, proposal.source, status, reason, latest))
-    return Candidate(applied.document, tuple(outcomes))
+    """Apply the proposals, each to the result of the last. One that would bring a secret, by itself or together with
+    the text around it, is `invalid`, and its text is kept nowhere: history cannot be taken back."""
+    outcomes: list[EditOutcome] = []
+    known = _secrets(document)
+    for proposal in proposals:
+        edit = proposal.edit
+        if len(edit.content) > MOST_CHARACTERS:
+            reason = f"its text is longer than {MOST_CHARACTERS} characters"
+            short = replace(edit, content="")
+            outcomes.append(EditOutcome(short, proposal.support, proposal.source, "invalid", reason, document))
+            continue
+        after = apply_edits(document, [edit])
+        status, reason = after.reports[0].status, after.reports[0].reason
+        brought = _secrets(after.document) - known or _secrets(edit.content) - known
+        if brought:
+            kinds = ", ".join(sorted({kind for kind, _ in brought}))
+            status, reason = "invalid", f"its text holds a secret ({kinds})"
+            edit = replace(edit, target="", content="")
+        elif status == "applied":
+            document, known = after.document, _secrets(after.document)
+        outcomes.append(EditOutcome(edit, proposal.support, proposal.source, status, reason, document))
+    return Candidate(document, tuple(outcomes))
 
 
-def _secret(edit: Edit) -> str | None:
-    return contains_secret(edit.content)
+def _secrets(text: str) -> set[tuple[str, str]]:
+    """Kind and text of each secret; e-mail addresses are personal data, and people may want them in a document."""
+    return {(f.kind, text[f.start : f.end]) for f in find(text) if f.kind not in PERSONAL}

@@ -13,7 +13,8 @@ from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train import documents, history
 from skillgit.train.project import Project
-from skillgit.train.start import base_of, refuse_blocked, refuse_checked_out
+from skillgit.train.refusals import refuse_blocked, refuse_checked_out
+from skillgit.train.start import base_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from skillgit.train.events import Listener, StageStarted
 from skillgit.train.gate import Verdict, decide
 from skillgit.train.journal import Journal
 from skillgit.train.measure import measure_all
+from skillgit.train.refusals import refuse_symbolic
 from skillgit.train.run import comparable
 from skillgit.train.scores import by_metric, decimal, mean
 from skillgit.train.session import Session
@@ -99,6 +100,7 @@ async def merge(
         raise RefusedError(f"{into} is the training branch itself", mend="name the base branch with --into")
     if best is None:
         raise RepositoryError(f"{refs.best}: nothing was trained yet", mend=f"run `skillgit train {name}`")
+    refuse_symbolic(repo, base_ref)
     repo.identity()
     placed, target_file = documents.read(repo, best, path), best_path(path)
     on_base = documents.blob_at(repo, base, path)

@@ -16,6 +16,7 @@ from skillgit.train.candidate import EditOutcome
 from skillgit.train.documents import Placed, replaced
 from skillgit.train.journal import Journal, RunInfo, RunState, StepRecord, from_files, to_files
 from skillgit.train.messages import Place, edit_message
+from skillgit.train.refusals import refuse_checked_out
 from skillgit.train.rollout import Rollout, encode_attempt
 from skillgit.train.session import Session
 
@@ -90,6 +91,8 @@ def write_step(
     subject = f"{SUBJECT}{info.skill} step {record.step} {record.decision}"
     parents = [*([previous] if previous else []), *keeps]
     journal = repo.objects.write_commit(tree, list(dict.fromkeys(parents)), subject + "\n")
+    if any(update.ref == refs.branch for update in updates):
+        refuse_checked_out(repo, refs.branch)  # somebody may have switched to it since the run began
     journal_update = RefUpdate(refs.journal(info.run), previous, journal)
     commit_refs(repo, [journal_update, *updates], f"skillgit: step {record.step}: {record.decision}", lock=lock)
     return journal

@@ -153,7 +153,7 @@ class Run:
             moves.add(branch, None, self.state.tip)
             await self.record_event("human", "the branch was gone", self.state.tip, self.document(), moves)
             return True
-        placed = documents.read(repo, tip, self.info.document)
+        placed = documents.read_editable(repo, tip, self.info.document)
         session.tell(Note(f"{branch} was moved to {tip[:12]} by somebody; its document is the incumbent now"))
         await self.measure(placed, "human")
         # Before the journal's entry: a killed run then notes it again, which changes nothing.

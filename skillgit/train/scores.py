@@ -46,6 +46,15 @@ def mean(measurement: Measurement, metric: Metric) -> Fraction | None:
     return Fraction(sum(per_task), len(per_task)) if per_task else None
 
 
+def compared(measurement: Measurement, other: Measurement) -> Measurement:
+    """The tasks that both documents have a score for: what two scores compare on."""
+    return {
+        task: trials
+        for task, trials in measurement.items()
+        if any(t is not None for t in trials) and any(t is not None for t in other.get(task, ()))
+    }
+
+
 def coverage(measurement: Measurement) -> Fraction:
     """The share of tasks with at least one score."""
     if not measurement:

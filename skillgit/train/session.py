@@ -59,12 +59,13 @@ class Session:
         chosen = self.settings.evaluation
         return GateSettings(chosen.gate_mode, chosen.no_regression, chosen.min_coverage)
 
-    @property
-    def gate_text(self) -> str:
-        """`Skill-Gate`: the rule in a word, the metric, tasks and repeats."""
+    def gate_text(self, *, missing: int) -> str:
+        """`Skill-Gate`: the rule in a word, the metric, tasks that were compared, those that were not, repeats."""
         chosen = self.settings.evaluation
         extra = " no_regression" if chosen.no_regression else ""
-        return f"{chosen.gate_mode} {chosen.gate_metric}{extra} n={len(self.val)} repeats={chosen.repeats}"
+        lost = f" missing={missing}" if missing else ""
+        n = len(self.val) - missing
+        return f"{chosen.gate_mode} {chosen.gate_metric}{extra} n={n}{lost} repeats={chosen.repeats}"
 
     @property
     def model_names(self) -> dict[str, str]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import merge_tree
-from skillgit.store.refs import SkillRefs, new_run_id
+from skillgit.store.refs import new_run_id, run_time
 from skillgit.store.repository import Repository
-from skillgit.store.transactions import RefUpdate, in_the_way, remove_stale_locks, roll_forward
+from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
 from skillgit.train import documents, history
 from skillgit.train.documents import blob_at
 from skillgit.train.events import Listener, Note, RunStarted
 from skillgit.train.journal import Journal, RunInfo, RunState
 from skillgit.train.messages import Place, plain_message
 from skillgit.train.record import Moves, end_run
+from skillgit.train.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.run import Run, comparable
 from skillgit.train.schedule import steps_per_epoch
 from skillgit.train.session import Session
@@ -36,29 +37,14 @@ async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
     repo = session.repo
     refuse_checked_out(repo, session.refs.branch)
     refuse_blocked(repo, session.refs)
+    refuse_symbolic(repo, session.refs.branch, session.refs.best)
+    _try_to_sign(repo)
     last = recover(repo, session.name, lock, session.tell)
     if last is not None and last.state.status == "running":
         if not fresh:
             return await _resume(session, lock, last)
         _give_up(session, lock, last)
     return await _new_run(session, lock, last)
-
-
-def refuse_checked_out(repo: Repository, branch: str) -> None:
-    """Training moves the branch, so no work tree may have it checked out."""
-    where = repo.checked_out_at(branch)
-    if where is not None:
-        short = branch.removeprefix("refs/heads/")
-        raise RefusedError(f"{short} is checked out at {where}", mend="switch that work tree to another branch")
-
-
-def refuse_blocked(repo: Repository, refs: SkillRefs) -> None:
-    """Names that git cannot keep beside ours would stop the first transaction, after the baseline was paid for."""
-    for ref in (refs.branch, refs.best):
-        folder = ref.rpartition("/")[0]
-        there = [folder] if repo.read_ref(folder) is not None else list(repo.list_refs(f"{ref}/"))
-        if there:
-            raise in_the_way(there[0], ref)
 
 
 def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
@@ -119,7 +105,7 @@ async def _measure_anew(run: Run) -> None:
     tip = session.repo.read_ref(session.refs.branch) or state.tip
     moves = Moves()
     moves.add(session.refs.branch, session.repo.read_ref(session.refs.branch), tip)
-    placed = documents.read(session.repo, tip, run.info.document)
+    placed = documents.read_editable(session.repo, tip, run.info.document)
     await run.measure(placed, "baseline")
     await run.measure(documents.read(session.repo, state.best_commit, run.info.document), "baseline")
     state.val, state.target, state.tried = session.val_digest, session.target_identity, []
@@ -137,7 +123,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     documents.read(repo, base, path)  # a document that the base lacks is said before anything is measured
     branch, best = repo.read_ref(session.refs.branch), repo.read_ref(session.refs.best)
     tip = branch or _remote_tip(session) or base
-    run_id = new_run_id(datetime.now(UTC), os.urandom(10))
+    run_id = _mint(repo, session.name)
     place = Place(session.name, run_id, 0, 1)
     moved_by_us = last is not None and tip == last.state.tip
     if best is not None and moved_by_us and blob_at(repo, best, path) != blob_at(repo, tip, path):
@@ -171,6 +157,19 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     moves.add(session.refs.branch, branch, tip)
     await run.record_event("baseline", "the document that training starts from", tip, placed, moves)
     return run
+
+
+def _mint(repo: Repository, name: str) -> str:
+    """A run id that sorts after all known ones, also where a clock was set back."""
+    known = history.runs(repo, name)
+    soonest = run_time(known[-1][0]) + timedelta(milliseconds=1) if known else datetime.now(UTC)
+    return new_run_id(max(datetime.now(UTC), soonest), os.urandom(10))
+
+
+def _try_to_sign(repo: Repository) -> None:
+    """Where commits are signed, a key that cannot sign is said before anything is measured."""
+    if repo.config("commit.gpgsign") == "true":
+        repo.objects.write_commit(repo.objects.write_tree({}, None), [], "skillgit: can this be signed?\n")
 
 
 def _announce(run: Run, *, resumed_at: int | None) -> None:

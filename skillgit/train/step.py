@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from skillgit.document.structure import body
 from skillgit.envs.contract import Task
 from skillgit.errors import MeasurementError, ModelError, RefMovedError
 from skillgit.models.usage import Ledger
@@ -15,6 +16,7 @@ from skillgit.train import scores
 from skillgit.train.candidate import Candidate
 from skillgit.train.documents import Placed
 from skillgit.train.events import Note, StageStarted
+from skillgit.train.gate import GateSettings, decide
 from skillgit.train.journal import RunState, StepRecord, exact_number, exact_text
 from skillgit.train.measure import Gated, measure_against, trials_of
 from skillgit.train.messages import verdict_trailers
@@ -26,6 +28,7 @@ from skillgit.train.reflect import Memory, Reflection, Reflector, failed, miniba
 from skillgit.train.rollout import Rollout
 from skillgit.train.run import Run
 from skillgit.train.schedule import epoch_batches, learning_rate
+from skillgit.train.scores import Measurement, by_metric
 
 MOST_INDECISIVE = 3
 """Verdicts in a row without enough scores after which a run stops (exit code 3)."""
@@ -192,7 +195,7 @@ def _nothing_to_measure(step: Step, built: Candidate, before: Placed, blob: str)
         return step.reason
     if not built.applied:
         return "none of the proposed edits could be applied"
-    if not built.document.strip():
+    if not body(built.document).strip():
         return "the edits would empty the document"
     if blob == before.blob:
         return "the candidate equals the incumbent"
@@ -206,19 +209,21 @@ def _settle(step: Step, built: Candidate, before: Placed, blob: str, gated: Gate
     run, session = step.run, step.run.session
     repo, refs, verdict = session.repo, session.refs, gated.verdict
     decision: str = verdict.decision
-    if decision == "accept":
-        bar = run.score(run.state.best)
-        decision = "accept-best" if bar is None or (verdict.score is not None and verdict.score > bar) else "accept"
+    if decision == "accept" and _beats_best(run, before, gated.measurement):
+        decision = "accept-best"
     record = _record(step, built, before, blob, decision, verdict.reason)
     record.score, record.maximum = exact_text(verdict.score), exact_text(verdict.maximum)
     record.before, record.prefix, record.val_tasks = exact_text(verdict.before), verdict.prefix, verdict.tasks
     record.gained, record.lost = list(verdict.gained), list(verdict.lost)
     if verdict.maximum is None:
-        record.score_hard = exact_text(scores.mean(gated.measurement, "hard"))
-        record.score_soft = exact_text(scores.mean(gated.measurement, "soft"))
+        # Over the tasks that both documents have a score for, as the verdict's own score is.
+        compared = scores.compared(gated.measurement, run.measured[before.blob])
+        record.score_hard = exact_text(scores.mean(compared, "hard"))
+        record.score_soft = exact_text(scores.mean(compared, "soft"))
     record.scores = scores.encode(gated.measurement)
     record.cost, record.models = session.cost(), session.model_names
-    trailers = verdict_trailers(record, gate=session.gate_text, val=session.val_digest)
+    gate = session.gate_text(missing=verdict.missing)
+    trailers = verdict_trailers(record, gate=gate, val=session.val_digest)
     place = run.place(step.number, step.epoch)
     record.commits = write_candidate(repo, run.info.document, run.state.tip, before, built.applied, place, trailers)
     state, moves, last = replace(run.state), Moves(), record.commits[-1]
@@ -241,6 +246,16 @@ def _settle(step: Step, built: Candidate, before: Placed, blob: str, gated: Gate
             f"{state.indecisive} verdicts in a row had too few scores: {verdict.reason}",
             mend="mend what fails and run the same command again",
         )
+
+
+def _beats_best(run: Run, before: Placed, measurement: Measurement) -> bool:
+    """Whether an accepted document is better than the best one too, on the tasks that both have a score for."""
+    if run.state.best == before.blob:
+        return True
+    metric = run.session.settings.evaluation.gate_metric
+    best = by_metric(run.measured[run.state.best], metric)
+    settings = GateSettings("strict", min_coverage=run.session.settings.evaluation.min_coverage)
+    return decide(best, by_metric(measurement, metric), settings).decision == "accept"
 
 
 def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:

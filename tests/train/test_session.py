@@ -36,7 +36,8 @@ async def test_the_gate_in_words(yard: MakeYard) -> None:
     here = yard(TopicWorld(4, 1))
     overrides = ["evaluation.no_regression=true", "evaluation.repeats=2", "evaluation.gate_metric=soft"]
     async with training.session(here.root, overrides=overrides) as session:
-        assert session.gate_text == "strict soft no_regression n=8 repeats=2"
+        assert session.gate_text(missing=0) == "strict soft no_regression n=8 repeats=2"
+        assert session.gate_text(missing=1) == "strict soft no_regression n=7 missing=1 repeats=2"
         assert (session.gate.no_regression, session.gate.min_coverage) == (True, 0.9)
         assert session.model_names == {"target": "openai/sim", "optimizer": "anthropic/sim"}
         assert session.target_identity["name"] == "openai/sim"
