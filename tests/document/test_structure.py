@@ -172,3 +172,9 @@ def test_a_changed_structure_is_the_structure_of_the_changed_text(text: str, dat
     assert changed.blocks.roles == again.blocks.roles
     assert changed.blocks.fresh == again.blocks.fresh
     assert changed.comments == again.comments
+
+
+def test_a_git_lfs_pointer_is_no_document() -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
+    with pytest.raises(DocumentError, match="Git LFS pointer"):
+        check_document(pointer, "SKILL.md")

@@ -273,3 +273,12 @@ def test_line_ends_of_the_work_tree_do_not_change_the_blob(repo: Repository, whe
     assert b"a rule\r\n" in (where / BEST).read_bytes()
     blobs = {repos.git(where, "rev-parse", f"HEAD:{path}") for path in (DOCUMENT, BEST)}
     assert blobs == {repos.git(where, "hash-object", "--stdin", input=TEXT + "a rule\n")}
+
+
+def test_a_branch_that_moved_meanwhile_leaves_the_work_tree_alone(repo: Repository, where: Path) -> None:
+    old, new = trained(repo)
+    theirs = repos.commit(where, {"more.txt": "more\n"}, "Theirs")
+    before = state(where)
+    with pytest.raises(RefMovedError, match=f"{MAIN} was expected at {old} and is {theirs}"):
+        move_checked_out(repo, where, RefUpdate(MAIN, old, new), "merge")
+    assert state(where) == before

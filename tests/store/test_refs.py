@@ -116,3 +116,10 @@ def test_a_run_id_needs_a_zone_and_ten_bytes() -> None:
 @pytest.mark.parametrize("text", ["", RUN[:-1], RUN + "0", RUN.upper(), "8" + RUN[1:], "01k9x0c5v2m8q4t7b3n6r1d9su"])
 def test_what_is_no_run_id(text: str) -> None:
     assert not refs.is_run_id(text)
+
+
+def test_when_a_run_was_begun() -> None:
+    now = datetime(2026, 11, 30, 9, 13, 54, 123000, tzinfo=UTC)
+    assert refs.run_time(refs.new_run_id(now, bytes(10))) == now
+    with pytest.raises(ValueError, match="no run id"):
+        refs.run_time("short")

@@ -69,3 +69,27 @@ def test_line_ends_are_the_documents_own() -> None:
     crlf = DOCUMENT.replace("\n", "\r\n")
     built = build(crlf, proposals(Edit("append", content="- one\n- two")))
     assert built.document == crlf + "\r\n- one\r\n- two\r\n"
+
+
+def test_a_secret_that_the_text_around_makes_is_refused_as_well() -> None:
+    document = "# Keys\n\napi_key: <your-key>\n"
+    built = build(document, proposals(Edit("replace", "<your-key>", "Zq8vK2mXw9Rt4LpN7sHd")))
+    (outcome,) = built.outcomes
+    assert outcome.status == "invalid"
+    assert "secret" in outcome.reason
+    assert "Zq8vK2mXw9Rt4LpN7sHd" not in repr(built)
+    assert built.document == document
+
+
+def test_a_secret_that_people_left_in_the_document_stops_no_edit() -> None:
+    document = f"# Keys\n\ntoken {TOKEN}\n"
+    built = build(document, proposals(Edit("append", content="- one")))
+    assert [o.status for o in built.outcomes] == ["applied"]
+
+
+def test_an_edit_longer_than_anybody_can_review_is_refused() -> None:
+    built = build(
+        DOCUMENT, proposals(Edit("append", content="x" * 20_001), Edit("append", content="- " + "y" * 19_998))
+    )
+    assert [o.status for o in built.outcomes] == ["invalid", "applied"]
+    assert len(repr(built.outcomes[0])) < 1000

@@ -383,3 +383,29 @@ async def test_one_seed_one_run(yard: MakeYard) -> None:
     assert {json.dumps(call.body, sort_keys=True) for call in here.server.calls[count:]} == first
     await here.train("train.seed=7", fresh=True)
     assert training.journal(here.root).info.settings["train"]["seed"] == 7
+
+
+async def test_an_errored_attempt_costs_an_accepted_candidate_neither_best_nor_sense(yard: MakeYard) -> None:
+    """Of sixteen val tasks the seed solves those of one topic; the candidate cannot be scored on one of these."""
+    inner = world(topics=8)
+    known = next(iter(inner.codes))
+    lost = next(row["input"] for row in inner.tasks["val"] if known in row["input"])
+
+    def answer(call: Call) -> Answer:
+        candidate = call.system.count("\n- ") > 1
+        return error(500, "overloaded") if candidate and call.user == lost else inner(call)
+
+    document = SEED_DOCUMENT + "\n" + inner.rule(known) + "\n"
+    one_step = training.configuration(train="{num_epochs: 1, batch_size: 16}")
+    here = yard(inner, responder=answer, config=one_step, document=document)
+    await here.train()
+    step = here.steps[1]
+    assert step.decision == "accept-best"
+    assert here.refs(BEST_REF)[BEST_REF] == step.commits[-1]
+    # Over the fifteen tasks that both have: one solved before, and those of four more topics after.
+    solved = sum(inner.target(here.text(step.commits[-1]), row["input"]) == row["answer"] for row in inner.tasks["val"])
+    assert Fraction(step.before or 0) == Fraction(1, 15)
+    assert step.score == step.score_hard == step.score_soft
+    assert Fraction(step.score or 0) == Fraction(solved - 1, 15)
+    gate = here.git("log", "-1", "--format=%(trailers:key=Skill-Gate,valueonly)", step.commits[-1]).strip()
+    assert gate == "strict hard n=15 missing=1 repeats=1"
