@@ -53,13 +53,14 @@ def build(document: str, proposals: Sequence[Proposal]) -> Candidate:
             continue
         after = apply_edits(document, [edit])
         status, reason = after.reports[0].status, after.reports[0].reason
-        brought = _secrets(after.document) - known or _secrets(edit.content) - known
+        held = _secrets(after.document)
+        brought = held - known or _secrets(edit.content) - known
         if brought:
             kinds = ", ".join(sorted({kind for kind, _ in brought}))
             status, reason = "invalid", f"its text holds a secret ({kinds})"
             edit = replace(edit, target="", content="")
         elif status == "applied":
-            document, known = after.document, _secrets(after.document)
+            document, known = after.document, held
         outcomes.append(EditOutcome(edit, proposal.support, proposal.source, status, reason, document))
     return Candidate(document, tuple(outcomes))
 

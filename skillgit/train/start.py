@@ -102,9 +102,10 @@ async def _measure_anew(run: Run) -> None:
     """Tasks grew, or the target is another: tip and best are measured first, so that scores compare."""
     session, state = run.session, run.state
     session.tell(Note("val tasks or target changed since the last measurement: tip and best are measured anew"))
-    tip = session.repo.read_ref(session.refs.branch) or state.tip
+    found = session.repo.read_ref(session.refs.branch)
+    tip = found or state.tip
     moves = Moves()
-    moves.add(session.refs.branch, session.repo.read_ref(session.refs.branch), tip)
+    moves.add(session.refs.branch, found, tip)
     placed = documents.read_editable(session.repo, tip, run.info.document)
     await run.measure(placed, "baseline")
     await run.measure(documents.read(session.repo, state.best_commit, run.info.document), "baseline")
