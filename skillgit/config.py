@@ -81,6 +81,14 @@ def _model_name(spec: str) -> str:
 
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
+OrNone = Annotated[int, Field(ge=0, le=1_000_000)]
+"""A count where 0 turns the rule off."""
+
+
+def _plugin(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
+        raise ValueError(f"{name!r} is no name: lower-case letters, digits, _ and -")
+    return name
 
 
 class _Strict(BaseModel):
@@ -111,13 +119,31 @@ class Models(_Strict):
 
 class TrainSettings(_Strict):
     num_epochs: Count = 4
+    train_size: OrNone = 0
+    """Train tasks that a run uses, a seeded choice; 0 for all."""
     batch_size: Count = 40
+    accumulation: Count = 1
+    """Mini-batches whose proposals make one step."""
     seed: int = 42
+    patience: OrNone = 0
+    """Steps in a row without an accepted candidate after which a run ends; 0 for no such end."""
+    speculate: bool = True
+    """Roll the next mini-batch out while the gate runs, on the document that the gate seems to decide for."""
+    one_shot: bool = False
+    """A baseline: one step that rewrites the whole document from all train tasks, gated like any other."""
+    parent: Literal["tip", "pareto"] = "tip"
+    """What a step starts from: the branch's tip, or a document that is best on some val tasks."""
 
 
 class GradientSettings(_Strict):
     minibatch_size: Count = 8
+    merge_batch_size: Annotated[int, Field(ge=2, le=1_000_000)] = 8
+    """Conflicting proposals that one optimizer call merges."""
     failure_only: bool = False
+    success_minibatches: OrNone = 1
+    """Minibatches of successes that a step reflects on, where failures leave room in its budget; 0 for all, always."""
+    proposer: Annotated[str, AfterValidator(_plugin)] = "model"
+    """`model`, `examples` (failed tasks with their answers, no model call), `both`, or an installed plugin's name."""
     prompts: Literal["auto", "full", "compact"] = "auto"
     """`compact` is the form that small local models can follow; `auto` takes it for `local/` optimizers."""
 
@@ -125,7 +151,24 @@ class GradientSettings(_Strict):
 class OptimizerSettings(_Strict):
     learning_rate: Count = 4
     min_learning_rate: Count = 2
-    lr_scheduler: Literal["constant", "linear", "cosine"] = "cosine"
+    lr_scheduler: Literal["constant", "linear", "cosine", "autonomous"] = "cosine"
+    lr_control_mode: Literal["fixed", "autonomous", "none"] = "fixed"
+    """`fixed`: the scheduler; `autonomous`: the optimizer chooses each step's budget; `none`: no budget."""
+    skill_update_mode: Literal["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"] = "patch"
+    proposals: Annotated[int, Field(ge=1, le=16)] = 1
+    """Candidates of a step; the gate takes the best."""
+    use_slow_update: bool = True
+    slow_update_samples: Count = 20
+    longitudinal_pair_policy: Literal["mixed", "changed", "unchanged"] = "mixed"
+    use_meta_skill: bool = True
+    use_skill_aware_reflection: bool = False
+    skill_aware_appendix_source: Literal["both", "failure", "success"] = "both"
+    skill_aware_consolidate_threshold: OrNone = 0
+    """Notes in the appendix above which the optimizer shortens it; 0 for never."""
+    max_tokens: OrNone = 0
+    """The document's length budget in tokens (four characters each); 0 for none."""
+    max_growth: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    """How far a document may grow in one run, as a share of its length at the start; 0 for no limit."""
 
     @model_validator(mode="after")
     def _ordered(self) -> OptimizerSettings:
@@ -133,14 +176,40 @@ class OptimizerSettings(_Strict):
             raise ValueError("min_learning_rate is above learning_rate")
         return self
 
+    @property
+    def rate_control(self) -> Literal["fixed", "autonomous", "none"]:
+        """Who chooses a step's budget. A full rewrite has none (SkillOpt's `engine/trainer.py`)."""
+        if self.skill_update_mode == "full_rewrite_minibatch":
+            return "none"
+        return "autonomous" if self.lr_scheduler == "autonomous" else self.lr_control_mode
+
 
 class EvaluationSettings(_Strict):
-    gate_mode: Literal["strict"] = "strict"
-    gate_metric: Literal["hard", "soft"] = "hard"
+    use_gate: bool = True
+    """Without it every candidate is measured and then accepted; best is still the best measured one."""
+    gate_mode: Annotated[str, AfterValidator(_plugin)] = "strict"
+    """`strict`, `paired`, `margin`, or the name of an installed plugin."""
+    gate_metric: Literal["hard", "soft", "mixed"] = "hard"
+    gate_mixed_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """The weight of `soft` in the `mixed` metric."""
+    z: Annotated[float, Field(ge=0, le=100)] = 2.0
+    """Standard errors that the `paired` gate asks for."""
+    epsilon: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """The lead that the `margin` gate asks for."""
     no_regression: bool = False
     min_coverage: Annotated[float, Field(gt=0, le=1)] = 0.9
     repeats: Count = 1
     racing: bool = True
+    sel_env_num: OrNone = 0
+    """Val tasks that the gate measures on, a seeded choice; 0 for all."""
+    eval_test: bool = False
+    """Score the first and the best document on test at the end of a run."""
+    test_env_num: OrNone = 0
+    """Test tasks that `eval_test` scores, a seeded choice; 0 for all."""
+    slow_update_gate_with_selection: bool = True
+    """Gate the slow update as any candidate; without it, it is forced, and then measured."""
+    semantic_density: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """The least share of a candidate's new words that carry meaning; 0 for no such rule."""
 
 
 class MergeSettings(_Strict):

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from skillgit.envs.contract import Environment
 from skillgit.errors import ReplyError
 from skillgit.models.base import Model, Request, Turn, Usage
 from skillgit.models.cache import call_key
-from skillgit.train.prompts import fill, sections
+from skillgit.train.prompts import data, fill, sections
 from skillgit.train.rollout import Cache
 
 T = TypeVar("T")
+
+SCORING = {
+    "exact": "the answer has to be equal to an accepted answer",
+    "f1": "by the words that the answer shares with an accepted answer",
+    "numeric": "the answer has to be the right number",
+    "checks": "by checks on the text of the reply",
+}
 
 MOST_UNUSABLE = 3
 """Calls in a row without a usable reply, the firmer retry included, after which a run stops (exit code 3)."""
@@ -104,3 +112,55 @@ def _entry(stage: str, attempt: int, request: Request, reply: str, problem: str 
     turns = [[turn.role, turn.text] for turn in request.turns]
     found = {"stage": stage, "attempt": attempt, "system": request.system, "turns": turns, "reply": reply}
     return found if problem is None else {**found, "problem": problem}
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptimizer:
+    """The optimizer within one step: what every stage asks through.
+
+    Args:
+        step: its calls are kept by run, step, stage and prompt, so a resumed step repeats none.
+        log: grows with each call.
+        environment: its one line of description and how it scores are told in every prompt.
+        meta: the meta memory, the optimizer's own notes from earlier epochs; may be empty.
+    """
+
+    calls: OptimizerCalls
+    step: int
+    log: CallLog
+    environment: Environment
+    meta: str = ""
+
+    @property
+    def in_flight(self) -> int:
+        """The most calls that make sense at once."""
+        return self.calls.model.in_flight
+
+    async def ask(self, stage: str, prompt: str, values: Mapping[str, str], read: Callable[[str], T]) -> T | None:
+        """Fill a prompt file and ask.
+
+        Args:
+            stage: names the call within its step, such as `merge/1/2`.
+            prompt: `full/merge`: a file with the sections `system` and `user`.
+            values: what fills its placeholders beside `description`, `scoring` and `meta`; already in tags.
+            read: as `OptimizerCalls.ask` takes it.
+
+        Returns: None where no usable reply came.
+
+        Raises:
+            ModelError: the call itself failed.
+        """
+        parts = sections(prompt)
+        filled = {**self.common(), **values}
+        request = Request(parts["system"], (Turn("user", fill(parts["user"], filled)),))
+        return await self.calls.ask(self.step, stage, request, read, self.log)
+
+    def common(self) -> dict[str, str]:
+        """What every prompt may say: the environment's description, how it scores, and the meta memory."""
+        scoring = SCORING.get(self.environment.scorer, "by a program that belongs to the environment")
+        notes = f"Notes from earlier epochs on how to edit well here:\n\n{data('notes', self.meta)}\n\n"
+        return {
+            "description": self.environment.description,
+            "scoring": scoring,
+            "meta": notes if self.meta.strip() else "",
+        }

@@ -15,19 +15,12 @@ from skillgit.models.replies import Patch, parse_patch
 from skillgit.train.compact import compact_request
 from skillgit.train.events import UnitDone
 from skillgit.train.measure import OnDone
-from skillgit.train.optimizer_calls import CallLog, OptimizerCalls
+from skillgit.train.optimizer_calls import SCORING, CallLog, OptimizerCalls
 from skillgit.train.prompts import count, data, fill, sections
 from skillgit.train.proposals import Proposal, Source
 from skillgit.train.rollout import Rollout
 from skillgit.train.schedule import seeded_shuffle
 from skillgit.train.scores import Metric
-
-SCORING = {
-    "exact": "the answer has to be equal to an accepted answer",
-    "f1": "by the words that the answer shares with an accepted answer",
-    "numeric": "the answer has to be the right number",
-    "checks": "by checks on the text of the reply",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,10 @@ from typing import Literal
 
 from skillgit.models.base import Turn
 
-_TAGS = "skill|attempt|input|reply|expected|reason|rejected_edit|pattern"
+_TAGS = (
+    "skill|attempt|input|reply|expected|reason|rejected_edit|pattern|notes|edit|suggestion|candidate|pair|before|after"
+    "|guidance|previous_skill|appendix"
+)
 _TAG = re.compile(rf"<(?=/?(?:{_TAGS})\b)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
