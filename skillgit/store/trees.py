@@ -69,9 +69,11 @@ def write_tree(
             direct[first] = entry
     entries = dict(read(base)) if base else {}
     for name, entry in direct.items():
-        entries.pop(name, None)
+        old = entries.get(name)
         if entry is not None:
             entries[name] = entry
+        elif old is not None and old.mode != FOLDER:  # a folder is no file that could be removed by its name
+            del entries[name]
     for name, inner in below.items():
         _write_below(read, write, entries, name, inner)
     return write(entries)

@@ -65,6 +65,12 @@ def test_trees_are_edited_as_git_would(
     }
 
 
+def test_a_folder_is_not_removed_by_its_name(repo: Repository) -> None:
+    blob = repo.objects.write_blob(b"one")
+    base = repo.objects.write_tree({"a/a": Entry(trees.FILE, blob)}, None)
+    assert repo.objects.write_tree({"a": None}, base) == base
+
+
 @pytest.mark.parametrize(
     "path", ["", "/a", "a/", "a//b", "../a", "a/./b", ".git/config", "a/.GIT/x", "a\0b", "git~1/x", "a\\b"]
 )
