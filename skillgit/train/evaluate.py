@@ -85,7 +85,7 @@ async def evaluate_document(
         session.roller(split), placed.text, placed.blob, tasks, repeats, session.tell
     )
     errors = [rollout.error for rollout in rollouts if rollout.error is not None]
-    hard, soft = scores.mean(measurement, "hard"), scores.mean(measurement, "soft")
+    hard, soft = scores.mean(measurement, scores.HARD), scores.mean(measurement, scores.SOFT)
     floor = session.settings.evaluation.min_coverage
     if hard is None or soft is None or scores.coverage(measurement) < Fraction(floor).limit_denominator(10**6):
         raise MeasurementError(

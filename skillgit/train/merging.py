@@ -25,7 +25,7 @@ from skillgit.train.measure import measure_all
 from skillgit.train.refusals import refuse_symbolic
 from skillgit.train.run import comparable
 from skillgit.train.scores import by_metric, decimal, mean
-from skillgit.train.session import Session
+from skillgit.train.session import Session, metric_of
 from skillgit.train.start import recover
 
 Judge = Callable[[Placed, Placed], Awaitable[Verdict]]
@@ -63,7 +63,7 @@ def gate_documents(with_session: WithSession) -> Judge:
                 found, _ = await measure_all(
                     roller, placed.text, placed.blob, session.val, settings.repeats, session.tell
                 )
-                measured.append(by_metric(found, settings.gate_metric))
+                measured.append(by_metric(found, session.metric))
             return decide(measured[0], measured[1], session.gate)
 
         return await with_session(work)
@@ -188,4 +188,4 @@ def known_score(journal: Journal | None, blob: str, settings: SkillSettings) -> 
     if journal is None:
         return None
     measurement = comparable(journal.scores, blob)
-    return mean(measurement, settings.evaluation.gate_metric) if measurement is not None else None
+    return mean(measurement, metric_of(settings.evaluation)) if measurement is not None else None

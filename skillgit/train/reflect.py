@@ -71,7 +71,7 @@ def minibatches(
 def failed(rollout: Rollout, metric: Metric) -> bool:
     """Whether a scored attempt left something to win."""
     score = rollout.attempt.score if rollout.attempt else None
-    return score is not None and (score.hard if metric == "hard" else score.soft) < 1
+    return score is not None and metric.value(score.hard, score.soft) < 1
 
 
 class Reflector:

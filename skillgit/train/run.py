@@ -60,7 +60,7 @@ class Run:
     def score(self, blob: str) -> Fraction | None:
         """The gate metric of a measured document."""
         measurement = self.measured.get(blob)
-        metric = self.session.settings.evaluation.gate_metric
+        metric = self.session.metric
         return scores.mean(measurement, metric) if measurement is not None else None
 
     async def measure(self, placed: Placed, stage: str) -> None:
@@ -163,7 +163,7 @@ class Run:
 
     def _fact(self, blob: str) -> dict[str, Any]:
         """What the note on a person's commit says."""
-        metric = self.session.settings.evaluation.gate_metric
+        metric = str(self.session.metric)
         return {
             "kind": "human",
             "run": self.info.run,
@@ -194,8 +194,8 @@ class Run:
             document=placed.blob,
             document_before=before.incumbent,
             score=exact_text(mine),
-            score_hard=exact_text(scores.mean(measurement, "hard")),
-            score_soft=exact_text(scores.mean(measurement, "soft")),
+            score_hard=exact_text(scores.mean(measurement, scores.HARD)),
+            score_soft=exact_text(scores.mean(measurement, scores.SOFT)),
             prefix=len(measurement),
             val_tasks=len(measurement),
             scores=scores.encode(measurement),

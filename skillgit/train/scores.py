@@ -9,7 +9,30 @@ from typing import Any, Literal
 
 from skillgit.errors import MeasurementError
 
-Metric = Literal["hard", "soft"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """The number that the gate looks at.
+
+    Args:
+        weight: of `soft` in `mixed`: `(1 - weight) * hard + weight * soft` (SkillOpt's `evaluation/gate.py`).
+    """
+
+    name: Literal["hard", "soft", "mixed"]
+    weight: Fraction = Fraction(1, 2)
+
+    def value(self, hard: Fraction, soft: Fraction) -> Fraction:
+        """Of one attempt."""
+        if self.name == "mixed":
+            return (1 - self.weight) * hard + self.weight * soft
+        return hard if self.name == "hard" else soft
+
+    def __str__(self) -> str:
+        return self.name if self.name != "mixed" else f"mixed({float(self.weight):g})"
+
+
+HARD, SOFT = Metric("hard"), Metric("soft")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +44,7 @@ class Trial:
 
     def value(self, metric: Metric) -> Fraction:
         """The number that the gate looks at."""
-        return self.hard if metric == "hard" else self.soft
+        return metric.value(self.hard, self.soft)
 
 
 Measurement = dict[str, tuple[Trial | None, ...]]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from skillgit.config import SkillSettings
-from skillgit.envs.contract import Environment, Task
+from skillgit.config import EvaluationSettings, SkillSettings
+from skillgit.envs.contract import Environment, Task, exact
 from skillgit.envs.digests import val_digest
 from skillgit.models.base import Model, Usage
 from skillgit.models.cache import CallCache
@@ -17,6 +17,7 @@ from skillgit.store.repository import Repository
 from skillgit.train.events import Event, Listener
 from skillgit.train.gate import GateSettings
 from skillgit.train.rollout import Roller
+from skillgit.train.scores import Metric
 
 
 @dataclass(slots=True)
@@ -54,6 +55,11 @@ class Session:
         return {"name": self.target.name, "settings": dict(self.target.settings)}
 
     @property
+    def metric(self) -> Metric:
+        """What the gate compares."""
+        return metric_of(self.settings.evaluation)
+
+    @property
     def gate(self) -> GateSettings:
         """The gate's rule."""
         chosen = self.settings.evaluation
@@ -65,7 +71,7 @@ class Session:
         extra = " no_regression" if chosen.no_regression else ""
         lost = f" missing={missing}" if missing else ""
         n = len(self.val) - missing
-        return f"{chosen.gate_mode} {chosen.gate_metric}{extra} n={n}{lost} repeats={chosen.repeats}"
+        return f"{chosen.gate_mode} {self.metric}{extra} n={n}{lost} repeats={chosen.repeats}"
 
     @property
     def model_names(self) -> dict[str, str]:
@@ -102,3 +108,8 @@ class Session:
         if self.optimizer is not None and self.optimizer is not self.target:
             await self.optimizer.close()
         self.cache.close()
+
+
+def metric_of(settings: EvaluationSettings) -> Metric:
+    """The configured metric."""
+    return Metric(settings.gate_metric, exact(settings.gate_mixed_weight))

@@ -16,7 +16,7 @@ from skillgit.models.base import Request
 from skillgit.train.gate import GateSettings
 from skillgit.train.measure import Gated, measure_against, measure_all
 from skillgit.train.rollout import Roller
-from skillgit.train.scores import Measurement, Trial
+from skillgit.train.scores import HARD, Measurement, Trial
 
 ONE, ZERO = Trial(Fraction(1), Fraction(1)), Trial(Fraction(0), Fraction(0))
 IDS = [f"val-{n}" for n in range(8)]
@@ -62,7 +62,7 @@ async def against(
         environment.tasks("val"),
         current,
         settings=settings or GateSettings(min_coverage=0.5),
-        metric="hard",
+        metric=HARD,
         repeats=repeats,
         wave=wave,
         racing=racing,

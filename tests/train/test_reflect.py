@@ -18,6 +18,7 @@ from skillgit.models.base import Request, Usage
 from skillgit.train.optimizer_calls import OptimizerCalls
 from skillgit.train.reflect import Memory, Minibatch, Reflection, Reflector, failed, minibatches
 from skillgit.train.rollout import Rollout
+from skillgit.train.scores import HARD, SOFT
 
 DOCUMENT = "---\nname: secret-frontmatter\ndescription: y\n---\n\n# Rules\n\nAnswer well.\n"
 
@@ -39,24 +40,24 @@ def ids(batches: Sequence[Minibatch]) -> list[tuple[str, list[str]]]:
 
 def test_minibatches_are_seeded_and_do_not_depend_on_arrival() -> None:
     rollouts = some(10)
-    found = ids(minibatches(rollouts, 4, "hard", "1", failure_only=False))
-    assert ids(minibatches(rollouts[::-1], 4, "hard", "1", failure_only=False)) == found
-    assert ids(minibatches(rollouts, 4, "hard", "2", failure_only=False)) != found
+    found = ids(minibatches(rollouts, 4, HARD, "1", failure_only=False))
+    assert ids(minibatches(rollouts[::-1], 4, HARD, "1", failure_only=False)) == found
+    assert ids(minibatches(rollouts, 4, HARD, "2", failure_only=False)) != found
     assert [(stage, len(tasks)) for stage, tasks in found] == [("failure/1", 4), ("failure/2", 4), ("failure/3", 2)]
     assert sorted(task for _, tasks in found for task in tasks) == [r.task.id for r in rollouts]
 
 
 def test_failures_and_successes_apart_errors_in_neither() -> None:
     rollouts = [*some(3, 0), *some(6, 1)[3:], *some(8, None)[6:]]
-    batches = minibatches(rollouts, 8, "hard", "1", failure_only=False)
+    batches = minibatches(rollouts, 8, HARD, "1", failure_only=False)
     assert [(b.stage, sorted(r.task.id for r in b.rollouts)) for b in batches] == [
         ("failure/1", ["t-00", "t-01", "t-02"]),
         ("success/1", ["t-03", "t-04", "t-05"]),
     ]
-    assert [b.source for b in minibatches(rollouts, 8, "hard", "1", failure_only=True)] == ["failure"]
+    assert [b.source for b in minibatches(rollouts, 8, HARD, "1", failure_only=True)] == ["failure"]
 
 
-@pytest.mark.parametrize(("metric", "expected"), [("hard", True), ("soft", False)])
+@pytest.mark.parametrize(("metric", "expected"), [(HARD, True), (SOFT, False)])
 def test_failed_is_what_the_metric_can_still_win(metric: Any, expected: bool) -> None:
     one = rollout(environments.task(), 0, soft=Fraction(1))
     assert failed(one, metric) is expected
@@ -82,7 +83,7 @@ class Bench:
     async def reflect(
         self, rollouts: Sequence[Rollout], *, budget: int = 4, memory: Memory | None = None, size: int = 8
     ) -> Reflection:
-        batches = minibatches(rollouts, size, "hard", "1", failure_only=False)
+        batches = minibatches(rollouts, size, HARD, "1", failure_only=False)
         return await self.reflector.reflect(3, DOCUMENT, batches, budget, memory or Memory(), self._done)
 
     def prompts(self) -> list[Request]:

@@ -11,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import MeasurementError
-from skillgit.train.scores import Measurement, Trial, by_metric, coverage, decimal, decode, encode, mean
+from skillgit.train.scores import (
+    HARD,
+    SOFT,
+    Measurement,
+    Metric,
+    Trial,
+    by_metric,
+    coverage,
+    decimal,
+    decode,
+    encode,
+    mean,
+)
 
 HALF = Fraction(1, 2)
 part = st.fractions(0, 1, max_denominator=10**6)
@@ -43,17 +55,27 @@ def test_what_is_no_measurement(wrong: Any) -> None:
 def test_means_are_over_tasks_of_means_over_trials() -> None:
     one, zero = Trial(Fraction(1), HALF), Trial(Fraction(0), HALF)
     found = {"a": (one, zero, zero), "b": (one, None), "c": (None, None)}
-    assert mean(found, "hard") == Fraction(2, 3)  # (1/3 + 1) / 2
-    assert mean(found, "soft") == HALF
+    assert mean(found, HARD) == Fraction(2, 3)  # (1/3 + 1) / 2
+    assert mean(found, SOFT) == HALF
     assert coverage(found) == Fraction(2, 3)
-    assert by_metric(found, "hard") == {"a": [1, 0, 0], "b": [1, None], "c": [None, None]}
+    assert by_metric(found, HARD) == {"a": [1, 0, 0], "b": [1, None], "c": [None, None]}
 
 
 def test_nothing_measured_has_no_mean() -> None:
-    assert mean({"a": (None,)}, "hard") is None
+    assert mean({"a": (None,)}, HARD) is None
     assert coverage({}) == 0
 
 
 @pytest.mark.parametrize(("number", "text"), [(None, "-"), (Fraction(2, 3), "0.666667"), (Fraction(1), "1.000000")])
 def test_decimals(number: Fraction | None, text: str) -> None:
     assert decimal(number) == text
+
+
+def test_mixed_weighs_soft_against_hard() -> None:
+    """0.75 * 0 + 0.25 * 0.8 = 0.2, exactly."""
+    mixed = Metric("mixed", Fraction(1, 4))
+    assert mixed.value(Fraction(0), Fraction(4, 5)) == Fraction(1, 5)
+    assert str(mixed) == "mixed(0.25)"
+    assert mean(
+        {"a": (Trial(Fraction(1), Fraction(1)),), "b": (Trial(Fraction(0), Fraction(4, 5)),)}, mixed
+    ) == Fraction(3, 5)
