@@ -26,7 +26,7 @@ def check_change(before: Structure, after: Structure, change: Change) -> None:
         raise Refusal("invalid", "together with the text beside it, it would open an HTML comment")
     if Counter(after.comments) - Counter(before.comments):
         raise Refusal("invalid", "it would change or add text inside an HTML comment, which readers do not see")
-    if _tears_fence(before, after, change):
+    if tears_fence(before, after, change):
         raise Refusal("invalid", "it would leave a code fence open or change which other lines are code")
 
 
@@ -34,7 +34,7 @@ def _region_texts(structure: Structure) -> list[str]:
     return [structure.text[region.start : region.end] for region in structure.regions]
 
 
-def _tears_fence(before: Structure, after: Structure, change: Change) -> bool:
+def tears_fence(before: Structure, after: Structure, change: Change) -> bool:
     """Whether a fence is left open, or lines below the change are in another place of a fence than before."""
     if _unclosed(after.blocks) > _unclosed(before.blocks):
         return True
