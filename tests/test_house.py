@@ -16,6 +16,8 @@ PACKAGE = Path(skillgit.__file__).parent
 ROOT = PACKAGE.parent
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
+CATCHES_ALL = {"skillgit.train.callbacks": 1}
+"""Where everything may be caught and not passed on: a listener is anybody's code, and must not break a run."""
 
 # Rooms and modules at the top of the package, by floor. What stands on one floor does not know its neighbours.
 FLOORS = [
@@ -115,7 +117,7 @@ def test_no_relative_imports(module: str) -> None:
 
 @pytest.mark.parametrize("module", FILES)
 def test_exceptions_are_caught_narrowly(module: str) -> None:
-    """Everything may be caught only to clean up and pass it on, and where a command line ends."""
+    """Everything may be caught only to clean up and pass it on, where a command line ends, where a listener does."""
     wide = []
     for node in ast.walk(TREES[module]):
         if isinstance(node, ast.ExceptHandler):
@@ -125,7 +127,7 @@ def test_exceptions_are_caught_narrowly(module: str) -> None:
                 wide.append(node.lineno)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
             wide += [node.lineno for arg in node.args if ast.unparse(arg) in ("Exception", "BaseException")]
-    assert wide == []
+    assert len(wide) == CATCHES_ALL.get(module, 0)
 
 
 @pytest.mark.parametrize("module", FILES)

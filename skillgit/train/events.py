@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 
 from skillgit.models.base import Usage
@@ -41,7 +42,10 @@ class UnitDone:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A step is in the journal. `decision` is a trailer's word, or `none`, `baseline`, `human`."""
+    """A step is in the journal. `decision` is a trailer's word, or `none`, `baseline`, `human`.
+
+    `calls`, `tokens` and `usd` (None where a price is not known) are what this step spent.
+    """
 
     step: int
     epoch: int
@@ -54,6 +58,7 @@ class StepFinished:
     reason: str
     calls: int
     tokens: int
+    usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,127 @@
+"""Listeners that fail must not break a run, nor silence the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from support.training import Watcher, Yard
+from support.world import TopicWorld
+
+from skillgit.errors import RefusedError, SkillgitError
+from skillgit.train.callbacks import Background, Listeners
+from skillgit.train.events import Event, Note, RunFinished
+
+EVENT = Note("hello")
+
+
+class Broken:
+    """Fails on the second event."""
+
+    name = "the tracker"
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.heard = 0
+
+    def __call__(self, event: Event) -> None:
+        self.heard += 1
+        if self.heard == 2:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(ZeroDivisionError("by zero"), "ZeroDivisionError: by zero"), (RefusedError("no", mend="ask"), "no; ask")],
+)
+def test_a_failing_listener_is_detached_and_named(error: Exception, said: str) -> None:
+    first, broken, last = Watcher(), Broken(error), Watcher()
+    listeners = Listeners([first, broken, last])
+    for _ in range(4):
+        listeners(EVENT)
+    note = f"the tracker failed and is told nothing more: {said}"
+    assert broken.heard == 2
+    assert first.notes == ["hello", "hello", note, "hello", "hello"]
+    assert last.notes == ["hello", note, "hello", "hello", "hello"]
+
+
+def test_a_listener_that_fails_on_the_note_is_detached_too() -> None:
+    watcher = Watcher()
+    listeners = Listeners([Broken(OSError("gone")), Broken(ValueError("too")), watcher])
+    listeners(EVENT)
+    listeners(EVENT)
+    assert len([note for note in watcher.notes if "told nothing more" in note]) == 2
+    listeners(EVENT)
+    assert watcher.notes[-1] == "hello"
+
+
+def test_an_interruption_passes() -> None:
+    listeners = Listeners([Broken(KeyboardInterrupt())])
+    listeners(EVENT)
+    with pytest.raises(KeyboardInterrupt):
+        listeners(EVENT)
+
+
+def test_close_closes_all() -> None:
+    closed, watcher = [], Watcher()
+
+    class Closing(Watcher):
+        def close(self) -> None:
+            closed.append(self)
+            raise OSError("the disk is gone")
+
+    listeners = Listeners([Closing(), Closing(), watcher])
+    listeners.close()
+    assert len(closed) == 2
+    assert len(watcher.notes) == 2
+
+
+def test_in_the_background_a_slow_listener_holds_nothing_up() -> None:
+    free, heard = threading.Event(), []
+
+    def slow(event: Event) -> None:
+        free.wait(10)
+        heard.append((event, threading.current_thread() is threading.main_thread()))
+
+    behind = Background(slow)
+    behind(EVENT)
+    behind(Note("second"))
+    assert heard == []
+    free.set()
+    behind.close()
+    assert heard == [(EVENT, False), (Note("second"), False)]
+
+
+def test_in_the_background_a_failure_comes_out_of_the_next_call() -> None:
+    behind = Background(Broken(ValueError("no server")))
+    for _ in range(2):
+        behind(EVENT)
+    with pytest.raises(SkillgitError, match="ValueError: no server"):
+        behind.close()
+    with pytest.raises(SkillgitError):
+        behind(EVENT)
+    assert behind.name == "the tracker"
+
+
+def test_a_hanging_listener_is_left_behind() -> None:
+    free = threading.Event()
+    behind = Background(lambda _: free.wait(10) and None, patience=0.01)
+    behind(EVENT)
+    with pytest.raises(SkillgitError, match="did not end within"):
+        behind.close()
+    free.set()
+
+
+async def test_a_run_outlives_its_listener(yard: Callable[..., Yard]) -> None:
+    here = yard(TopicWorld(2))
+    here.watcher = Watcher()
+    from support import training
+
+    listeners = Listeners([Broken(RuntimeError("bug")), here.watcher])
+    async with training.session(here.root, overrides=["train.num_epochs=1"]) as opened:
+        opened.listener = listeners
+        with training.SkillLock.acquire(opened.repo, training.SKILL) as lock:
+            await training.train(opened, lock)
+    assert "the tracker failed and is told nothing more: RuntimeError: bug" in here.watcher.notes
+    assert isinstance(here.watcher.events[-1], RunFinished)
