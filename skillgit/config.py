@@ -238,6 +238,8 @@ class Limits(_Strict):
 
     in_flight: Count = 16
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 120.0
+    hedge: bool = True
+    """Send a hosted model's call once more where it takes a multiple of the usual time; the first answer counts."""
 
 
 def _version(number: int) -> int:

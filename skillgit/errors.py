@@ -81,6 +81,18 @@ class ModelRefusedError(ModelError):
     """No other call can succeed either: a wrong key, no permission, an unknown model. Stops a run at once."""
 
 
+class OverloadedError(ModelError):
+    """The server has too much to do (429, 503, 529): the same call may succeed later.
+
+    Args:
+        wait_s: the seconds that the server asks to wait; None where it does not say.
+    """
+
+    def __init__(self, message: str, *, mend: str | None = None, wait_s: float | None = None) -> None:
+        super().__init__(message, mend=mend)
+        self.wait_s = wait_s
+
+
 class ModelUnavailableError(ModelError):
     """The embedded model cannot run: the extra is missing, or weights cannot be had or loaded."""
 

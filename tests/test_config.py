@@ -36,7 +36,7 @@ def test_defaults() -> None:
     assert skill.train.model_dump() == {"num_epochs": 4, "batch_size": 40, "seed": 42}
     assert skill.optimizer.model_dump() == {"learning_rate": 4, "min_learning_rate": 2, "lr_scheduler": "cosine"}
     assert skill.merge.into is None
-    assert found.limits.model_dump() == {"in_flight": 16, "timeout_s": 120.0}
+    assert found.limits.model_dump() == {"in_flight": 16, "timeout_s": 120.0, "hedge": True}
     assert found.model("topics", "target").model == "openai/a"
 
 

@@ -15,7 +15,6 @@ from skillgit.models.endpoint import (
     CONNECT_S,
     MAX_RETRIES,
     Endpoint,
-    asked_wait_s,
     deadline_s,
     hurry,
     missing_key,
@@ -117,6 +116,7 @@ class AnthropicModel:
 
         Raises:
             anthropic.BadRequestError: the caller may mend it.
+            OverloadedError: the same call may succeed later; nothing was retried.
             ModelError: all other failures.
         """
         longest = deadline_s(self._limits.timeout_s)
@@ -126,8 +126,7 @@ class AnthropicModel:
         except anthropic.BadRequestError:
             raise
         except anthropic.APIStatusError as error:
-            wait = asked_wait_s(error.response.headers)
-            raise self._endpoint.status(error.status_code, problem_of(error.body), wait) from None
+            raise self._endpoint.failed(error.status_code, error.body, error.response.headers) from None
         except anthropic.APITimeoutError:
             raise self._endpoint.timeout(self._limits.timeout_s) from None
         except anthropic.APIConnectionError as error:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from skillgit.errors import ConfigError, ModelError, ModelRefusedError
+from skillgit.errors import ConfigError, ModelError, ModelRefusedError, OverloadedError
 from skillgit.models.base import Json
 from skillgit.redact import redact
 
 MAX_RETRIES = 4
-"""Retries of the SDK after 429, 5xx, timeouts and cut connections, 0.5 s to 8 s apart: about 7 s in all."""
+"""Retries of the SDK after 5xx, timeouts and cut connections, 0.5 s to 8 s apart: about 7 s in all."""
+
+OVERLOADED = (429, 503, 529)
+"""Too much to do: not retried by the SDK but by `skillgit.models.steady`, which asks for less meanwhile."""
 
 LONGEST_WAIT_S = 60.0
 """A server that asks for a longer wait than this (`retry-after`) is not waited for."""
 
 CONNECT_S = 10.0
 _QUOTE = 200
+_LATER = "x-skillgit-later"
 
 AGAIN = "run the same command again, nothing is lost"
 # Words by which servers say that they do not take a parameter at all, as against a value out of range.
@@ -82,8 +89,20 @@ class Endpoint:
         """Host and path: what tells one server from another in settings and cache keys."""
         return redact(self.url.partition("://")[2].rstrip("/"))
 
+    def failed(self, status: int, body: object, headers: Mapping[str, str]) -> ModelError:
+        """The error for a reply with a status other than 200, after the SDK's retries.
+
+        Args:
+            body: as the SDK read it.
+        """
+        wait_s = asked_wait_s(headers)
+        error = self.status(status, problem_of(body), wait_s)
+        if type(error) is not ModelError or _LATER not in headers:
+            return error
+        return OverloadedError(error.message, mend=error.mend, wait_s=wait_s)
+
     def status(self, status: int, problem: Problem, wait_s: float | None = None) -> ModelError:
-        """The error for a reply with a status other than 200, after the retries.
+        """The same from what was read already.
 
         Args:
             wait_s: the wait that the server asked for.
@@ -189,20 +208,38 @@ def deadline_s(timeout_s: float) -> float:
     return 3 * timeout_s + LONGEST_WAIT_S
 
 
-def asked_wait_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait, where it says so as a number."""
+def asked_wait_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that a server asks to wait: a number or a date (RFC 9110, 10.2.3), not below 0; None if it asks for none.
+
+    Args:
+        now: what a date is compared with; the time of day by default.
+    """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
-            return float(headers[name]) / unit
+            seconds = float(headers[name]) / unit
         except (KeyError, ValueError):
             continue
-    return None
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        when = parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError, OverflowError):
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
 
 
 async def hurry(response: Any) -> None:
-    """A hook of the HTTP client: keeps the SDK from waiting out a `retry-after` beyond LONGEST_WAIT_S."""
+    """A hook of the HTTP client: keeps the SDK from retrying what is not its own to retry.
+
+    That is an overload, marked for `Endpoint.failed` unless the server says itself that a retry is of no use, and
+    whatever asks for a `retry-after` beyond LONGEST_WAIT_S.
+    """
     wait = asked_wait_s(response.headers)
-    if wait is not None and wait > LONGEST_WAIT_S:
+    overloaded = response.status_code in OVERLOADED
+    if overloaded and response.headers.get("x-should-retry") != "false":
+        response.headers[_LATER] = "true"
+    if overloaded or (wait is not None and wait > LONGEST_WAIT_S):
         response.headers["x-should-retry"] = "false"
 
 

@@ -16,7 +16,6 @@ from skillgit.models.endpoint import (
     MAX_RETRIES,
     Endpoint,
     Problem,
-    asked_wait_s,
     deadline_s,
     hurry,
     missing_key,
@@ -113,6 +112,7 @@ class OpenAIModel:
 
         Raises:
             openai.BadRequestError, openai.UnprocessableEntityError: the caller may mend these.
+            OverloadedError: the same call may succeed later; nothing was retried.
             ModelError: all other failures.
         """
         longest = deadline_s(self._limits.timeout_s)
@@ -122,8 +122,7 @@ class OpenAIModel:
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             raise
         except openai.APIStatusError as error:
-            wait = asked_wait_s(error.response.headers)
-            raise self._endpoint.status(error.status_code, problem_of(error.body), wait) from None
+            raise self._endpoint.failed(error.status_code, error.body, error.response.headers) from None
         except openai.APITimeoutError:
             raise self._endpoint.timeout(self._limits.timeout_s) from None
         except openai.APIConnectionError as error:

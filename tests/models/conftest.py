@@ -20,6 +20,7 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SDKs' first pause between retries, 0.5 s by default, made short."""
+    """The first pause between retries, the SDKs' and our own, made short."""
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
     monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.001)
+    monkeypatch.setattr("skillgit.models.steady.FIRST_DELAY_S", 0.001)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -13,9 +14,18 @@ from support import server as say
 from support.clients import ASK, KEY_VARIABLE, PROTOCOLS, URL_VARIABLE, Protocol, model_of, opened
 from support.server import Answer, script, serve
 
-from skillgit.errors import ConfigError, ModelError, ModelRefusedError, SkillgitError
+from skillgit.errors import ConfigError, ModelError, ModelRefusedError, OverloadedError, SkillgitError
 from skillgit.models.base import Request, Turn
-from skillgit.models.endpoint import Problem, asked_wait_s, problem_of, read_endpoint, well_formed
+from skillgit.models.endpoint import (
+    MAX_RETRIES,
+    OVERLOADED,
+    Problem,
+    asked_wait_s,
+    problem_of,
+    read_endpoint,
+    well_formed,
+)
+from skillgit.models.steady import MOST_TRIES
 
 both = pytest.mark.parametrize("protocol", PROTOCOLS)
 pytestmark = pytest.mark.usefixtures("quick_retries")
@@ -65,7 +75,8 @@ async def test_retry_after_is_waited_for(monkeypatch: pytest.MonkeyPatch, protoc
 @both
 async def test_429_for_ever_is_an_error_after_the_retries(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
     error, count = await fails(monkeypatch, protocol, say.error(429, "slow down", retry_after_ms="1"))
-    assert count == 5
+    assert count == MOST_TRIES
+    assert isinstance(error, OverloadedError)
     assert not isinstance(error, ModelRefusedError)
     assert "429" in str(error)
     assert "slow down" in str(error)
@@ -91,10 +102,12 @@ async def test_server_errors_are_retried(monkeypatch: pytest.MonkeyPatch, protoc
 
 
 @both
-@pytest.mark.parametrize("status", [500, 529])
-async def test_server_errors_for_ever(monkeypatch: pytest.MonkeyPatch, protocol: Protocol, status: int) -> None:
+@pytest.mark.parametrize(("status", "tries"), [(500, MAX_RETRIES + 1), (503, MOST_TRIES), (529, MOST_TRIES)])
+async def test_server_errors_for_ever(
+    monkeypatch: pytest.MonkeyPatch, protocol: Protocol, status: int, tries: int
+) -> None:
     error, count = await fails(monkeypatch, protocol, say.error(status, "overloaded"))
-    assert count == 5
+    assert count == tries
     assert not isinstance(error, ModelRefusedError)
     assert f"{status} from" in str(error)
     assert "overloaded" in str(error)
@@ -116,8 +129,31 @@ async def test_refusals_of_the_account_stop_at_once(
 @both
 async def test_quota_that_is_spent_stops_the_run(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> None:
     spent = say.error(429, "You exceeded your quota", code="insufficient_quota", retry_after_ms="1")
-    error, _ = await fails(monkeypatch, protocol, spent)
+    error, count = await fails(monkeypatch, protocol, spent)
     assert isinstance(error, ModelRefusedError)
+    assert count == 1
+
+
+@both
+async def test_a_server_that_wants_no_retry_of_a_429_gets_none(
+    monkeypatch: pytest.MonkeyPatch, protocol: Protocol
+) -> None:
+    error, count = await fails(monkeypatch, protocol, say.error(429, "come tomorrow", x_should_retry="false"))
+    assert count == 1
+    assert "come tomorrow" in str(error)
+
+
+@both
+@pytest.mark.parametrize("status", OVERLOADED)
+async def test_the_backend_alone_leaves_an_overload_to_its_caller(
+    monkeypatch: pytest.MonkeyPatch, protocol: Protocol, status: int
+) -> None:
+    with serve(script(say.error(status, "busy", retry_after="7", x_should_retry="true"))) as server:
+        async with opened(monkeypatch, server, protocol) as model:
+            with pytest.raises(OverloadedError, match="busy") as caught:
+                await model._inner.complete(ASK)
+        assert server.count == 1
+    assert caught.value.wait_s == 7
 
 
 @both
@@ -385,12 +421,21 @@ def test_error_bodies_of_all_shapes(body: object, expected: Problem) -> None:
     [
         ({"retry-after": "7"}, 7),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, 90),
+        ({"retry-after": "Wed, 21 Oct 2026 09:28:00 +0200"}, 90),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00"}, 90),
+        ({"retry-after": "Wed, 21 Oct 2026 07:26:00 GMT"}, 0),
+        ({"retry-after": "Wed, 21 Oct 99999 07:28:00 GMT"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "-3"}, 0),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7),
         ({}, None),
     ],
 )
 def test_the_wait_that_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_wait_s(headers) == seconds
+    assert asked_wait_s(headers, datetime(2026, 10, 21, 7, 26, 30, tzinfo=UTC)) == seconds
 
 
 def test_ipv6_base_url(monkeypatch: pytest.MonkeyPatch) -> None:

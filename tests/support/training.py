@@ -34,7 +34,11 @@ DOCUMENT = "skills/topics/SKILL.md"
 BEST = "skills/topics/best_skill.md"
 BRANCH = "refs/heads/skill/topics"
 BEST_REF = "refs/skillgit/best/topics"
-RETRY_DELAYS = ("openai._base_client.INITIAL_RETRY_DELAY", "anthropic._base_client.INITIAL_RETRY_DELAY")
+RETRY_DELAYS = (
+    "openai._base_client.INITIAL_RETRY_DELAY",
+    "anthropic._base_client.INITIAL_RETRY_DELAY",
+    "skillgit.models.steady.FIRST_DELAY_S",
+)
 
 
 class SteadyWorld(TopicWorld):
