@@ -5,17 +5,33 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, get_args
 
+from skillgit.config import EvaluationSettings
 from skillgit.envs.contract import exact
 from skillgit.errors import ConfigError, MeasurementError
+from skillgit.train import plugins
+from skillgit.train.gate_bounds import errors_in_reach, margin_in_reach
 
+MODES = ("strict", "paired", "margin")
 Decision = Literal["accept", "reject", "indecisive"]
 Value = Fraction | None
 Scores = Mapping[str, Any]
 """Task id to a score, a list of scores (one per repeat), or None for an errored rollout."""
+
+
+class Rule(Protocol):
+    """A gate plugin (entry-point group `skillgit.gates`; docs/gate.md).
+
+    It judges whole measurements only (`race` says nothing before), pure: the same scores, the same verdict. Each task
+    has a list of exact fractions, one per repeat, None for an errored one. Coverage below the floor and, where it is
+    set, `no_regression` have been decided before it is asked. `verdict` makes what it returns; of that, decision and
+    reason are taken, the numbers are the gate's own.
+    """
+
+    def __call__(self, current: Scores, candidate: Scores, settings: GateSettings, /) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +40,41 @@ class GateSettings:
 
     Args:
         mode: `strict` (candidate > incumbent, the paper's rule), `paired` (mean paired difference above `z`
-            standard errors over tasks), `margin` (difference above `epsilon`, medians of repeats).
+            standard errors over tasks), `margin` (difference above `epsilon`, medians of repeats), or a plugin's name.
         no_regression: no val task may fall.
         min_coverage: the share of val tasks that both documents must have a score for.
+        rule: the plugin behind `mode`, None for the three above.
     """
 
-    mode: Literal["strict", "paired", "margin"] = "strict"
+    mode: str = "strict"
     no_regression: bool = False
     min_coverage: float = 0.9
     z: float = 2.0
     epsilon: float = 0.0
+    rule: Rule | None = None
 
     def __post_init__(self) -> None:
-        if self.mode not in ("strict", "paired", "margin"):
-            raise ConfigError(f"gate_mode: {self.mode!r}", mend="use strict, paired or margin")
+        if (self.mode in MODES) is not (self.rule is None):
+            raise ConfigError(f"gate_mode: {self.mode!r}", mend="use strict, paired, margin or an installed plugin")
+        if self.rule is not None and not callable(self.rule):
+            raise ConfigError(f"gate_mode: the plugin {self.mode!r} is no function", mend="mend or update the plugin")
         for key, low, high in (("min_coverage", 0.0, 1.0), ("z", 0.0, math.inf), ("epsilon", 0.0, 1.0)):
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise ConfigError(f"{key}: {value!r}", mend="use a finite number")
             if not low <= value <= high:
                 raise ConfigError(f"{key}: {value!r} is outside {low:g}..{high:g}", mend="correct the value")
+
+
+def gate_settings(chosen: EvaluationSettings) -> GateSettings:
+    """The gate of a skill's settings.
+
+    Raises:
+        ConfigError: `gate_mode` is neither built in nor a plugin that can be loaded.
+    """
+    mode = chosen.gate_mode
+    rule = None if mode in MODES else plugins.load(plugins.GATES, mode, MODES)
+    return GateSettings(mode, chosen.no_regression, chosen.min_coverage, chosen.z, chosen.epsilon, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +114,10 @@ def decide(current: Scores, candidate: Scores, settings: GateSettings | Mapping[
         raise MeasurementError(f"the two measurements are of different tasks: {odd!r} is in one only")
     for value in (*current.values(), *candidate.values()):
         _collapse(value, "strict")  # a score past the deciding prefix has to be a score as well
-    verdict = race(current, candidate, settings)
-    if verdict is None:
+    found = race(current, candidate, settings)
+    if found is None:
         raise AssertionError("a whole measurement always decides")
-    return verdict
+    return found
 
 
 def canonical_order(current: Scores) -> list[str]:
@@ -99,22 +130,40 @@ def race(current: Scores, measured: Mapping[str, Any], settings: GateSettings | 
 
     `measured` holds the candidate's scores of any of the tasks; only those up to the first gap in canonical order
     count. So the verdict is the same whatever the wave size, and the same as after measuring all.
-    Only a `strict` gate can be decided early; the others wait for all tasks.
+    A plugin's verdict falls on all tasks only.
     """
     chosen = settings if isinstance(settings, GateSettings) else _settings(settings)
     if not current:
         raise MeasurementError("there are no val tasks to decide on", mend="add tasks to the val split")
     order = canonical_order(current)
     before = {task: _collapse(current[task], chosen.mode) for task in order}
-    after: dict[str, Value] = {}
-    for task in order:
-        if task not in measured:
-            return None
-        after[task] = _collapse(measured[task], chosen.mode)
-        verdict = _early(order, before, after, chosen)
-        if verdict is not None:
-            return verdict
-    return _final(order, before, after, chosen)
+    seen = next((n for n, task in enumerate(order) if task not in measured), len(order))
+    after = [(task, _collapse(measured[task], chosen.mode)) for task in order[:seen]]
+    whole = seen == len(order)
+    if chosen.rule is None:
+        # What is out of reach stays out of reach, so the shortest prefix is found by halving.
+        low, high = 1, min(seen, len(order) - 1)
+        if low <= high and _stop(order, before, dict(after[:high]), chosen):
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (low, middle) if _stop(order, before, dict(after[:middle]), chosen) else (middle + 1, high)
+            prefix = dict(after[:low])
+            decision, reason = _stop(order, before, prefix, chosen) or ("reject", "")
+            return _verdict(decision, reason, order, before, prefix)
+    if not whole:
+        return None
+    last = _stop(order, before, dict(after), chosen)
+    if last is None and chosen.rule is not None:
+        return _by_rule(chosen.rule, current, measured, chosen)
+    decision, reason = last or _final(order, before, dict(after), chosen)
+    return _verdict(decision, reason, order, before, dict(after))
+
+
+def verdict(decision: Decision, reason: str, current: Scores, candidate: Scores) -> Verdict:
+    """A verdict on whole measurements, with the numbers and the flips filled in: for gate plugins."""
+    order = canonical_order(current)
+    before, after = ({task: _collapse(side[task], "strict") for task in order} for side in (current, candidate))
+    return _verdict(decision, reason, order, before, after)
 
 
 def _settings(raw: Mapping[str, Any]) -> GateSettings:
@@ -126,11 +175,20 @@ def _settings(raw: Mapping[str, Any]) -> GateSettings:
 
 def _collapse(value: Any, mode: str) -> Value:
     """One number per task: the mean of its repeats (their median for `margin`); errored trials are left out."""
-    trials = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    scores = [exact(trial) for trial in trials if trial is not None]
-    if not scores:
-        return None
+    scores = [trial for trial in _trials(value) if trial is not None]
+    if len(scores) < 2:
+        return scores[0] if scores else None
     return statistics.median(scores) if mode == "margin" else Fraction(sum(scores), len(scores))
+
+
+def _trials(value: Any) -> list[Value]:
+    trials = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    return [trial if trial is None or _is_exact(trial) else exact(trial) for trial in trials]
+
+
+def _is_exact(trial: Any) -> bool:
+    """What `exact` would leave as it is: racing looks at the same scores again and again."""
+    return type(trial) is Fraction and 0 <= trial.numerator <= trial.denominator <= 10**6
 
 
 def _pairs(order: list[str], before: Mapping[str, Value], after: Mapping[str, Value]) -> list[tuple[str, Fraction]]:
@@ -143,80 +201,97 @@ def _pairs(order: list[str], before: Mapping[str, Value], after: Mapping[str, Va
     return found
 
 
-def _early(
+def _stop(
     order: list[str], before: Mapping[str, Value], after: Mapping[str, Value], settings: GateSettings
-) -> Verdict | None:
+) -> tuple[Decision, str] | None:
     """What this prefix already decides: too little coverage, a regression, or a lead that is out of reach."""
     missing = sum(before[t] is None or (t in after and after[t] is None) for t in order)
-    coverage = Fraction(len(order) - missing, len(order))
-    if coverage < exact(settings.min_coverage) or not coverage:
-        floor = f"the floor is {float(settings.min_coverage):.0%}"
-        reason = f"{missing} of {len(order)} val tasks have no score for both documents, {floor}"
-        return _verdict("indecisive", reason, order, before, after, early=True)
+    floor = exact(settings.min_coverage)
+    if Fraction(len(order) - missing, len(order)) < floor or missing == len(order):
+        reason = f"{missing} of {len(order)} val tasks have no score for both documents"
+        return "indecisive", f"{reason}, the floor is {float(floor):.0%}"
+    if settings.mode == "paired" and len(order) - missing < 2:
+        return "indecisive", "fewer than 2 val tasks have a pair of scores"
     pairs = _pairs(order, before, after)
     lost = [task for task, difference in pairs if difference < 0]
     if settings.no_regression and lost:
-        return _verdict("reject", f"{lost[0]} got worse, and no_regression is set", order, before, after, early=True)
-    rest = sum((1 - old for t in order if t not in after and (old := before[t]) is not None), Fraction(0))
-    lead = sum((difference for _, difference in pairs), Fraction(0)) + rest
-    if settings.mode == "strict" and lead <= 0 and len(after) < len(order):
-        reason = f"after {len(after)} of {len(order)} val tasks it can no longer beat the incumbent"
-        return _verdict("reject", reason, order, before, after, early=True)
-    return None
+        return "reject", f"{lost[0]} got worse, and no_regression is set"
+    if len(after) == len(order):
+        return None  # the rule itself says it
+    done = [difference for _, difference in pairs]
+    gains = [1 - old for t in order if t not in after and (old := before[t]) is not None]
+    spare = math.floor(len(order) * (1 - floor)) - missing
+    if settings.mode == "paired":
+        reachable = errors_in_reach(done, gains, spare, _z(settings))
+        what = f"lead by more than {settings.z:g} standard errors"
+    elif settings.mode == "margin":
+        reachable = margin_in_reach(done, gains, spare, exact(settings.epsilon))
+        what = f"lead by more than {settings.epsilon:g}"
+    else:
+        reachable, what = margin_in_reach(done, gains, spare, Fraction(0)), "beat the incumbent"
+    return None if reachable else ("reject", f"after {len(after)} of {len(order)} val tasks it can no longer {what}")
+
+
+def _z(settings: GateSettings) -> Fraction:
+    return Fraction(settings.z).limit_denominator(10**6)
 
 
 def _final(
     order: list[str], before: Mapping[str, Value], after: Mapping[str, Value], settings: GateSettings
-) -> Verdict:
+) -> tuple[Decision, str]:
+    """What the rule says of all tasks; at least one has a pair, for `paired` at least two."""
     differences = [difference for _, difference in _pairs(order, before, after)]
     n = len(differences)
-    total = sum(differences, Fraction(0))
-    mean = total / n
+    mean = sum(differences, Fraction(0)) / n
     change = f"{float(mean):+.4f} on {n} val tasks"
     if settings.mode == "paired":
-        if n < 2:
-            return _verdict("indecisive", "fewer than 2 val tasks have a pair of scores", order, before, after)
         variance = sum(((d - mean) ** 2 for d in differences), Fraction(0)) / (n - 1)
         # mean > z * sqrt(variance / n), squared so that nothing is rounded.
-        better = mean > 0 and mean**2 > Fraction(settings.z).limit_denominator(10**6) ** 2 * variance / n
+        better = mean > 0 and mean**2 > _z(settings) ** 2 * variance / n
+        if variance:
+            change += f" = {float(mean) / math.sqrt(variance / n):+.2f} standard errors"
         rule = f"more than {settings.z:g} standard errors"
     elif settings.mode == "margin":
         better, rule = mean > exact(settings.epsilon), f"a margin above {settings.epsilon:g}"
     else:
-        better, rule = total > 0, "better than the incumbent"
-    reason = f"{change}, {'' if better else 'not '}{rule}"
-    return _verdict("accept" if better else "reject", reason, order, before, after)
+        better, rule = mean > 0, "better than the incumbent"
+    return "accept" if better else "reject", f"{change}, {'' if better else 'not '}{rule}"
+
+
+def _by_rule(rule: Rule, current: Scores, candidate: Scores, settings: GateSettings) -> Verdict:
+    """Ask a plugin. What it says is taken, what it reckons is not: scores in the record are always the metric's."""
+    sides = [{task: _trials(scores[task]) for task in current} for scores in (current, candidate)]
+    where = f"gate_mode: the plugin {settings.mode!r}"
+    with plugins.Border(where):
+        said = rule(sides[0], sides[1], settings)
+    if not isinstance(said, Verdict) or said.decision not in get_args(Decision) or not str(said.reason).strip():
+        raise ConfigError(f"{where} returned {said!r:.200}", mend="return a skillgit.train.gate.Verdict with a reason")
+    return replace(verdict(said.decision, "", *sides), reason=" ".join(str(said.reason).split()))
 
 
 def _verdict(
-    decision: Decision,
-    reason: str,
-    order: list[str],
-    before: Mapping[str, Value],
-    after: Mapping[str, Value],
-    *,
-    early: bool = False,
+    decision: Decision, reason: str, order: list[str], before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> Verdict:
     pairs = _pairs(order, before, after)
-    gained = tuple(task for task, difference in pairs if difference > 0)
-    lost = tuple(task for task, difference in pairs if difference < 0)
+    gained = [(task, difference) for task, difference in pairs if difference > 0]
+    lost = [(task, difference) for task, difference in pairs if difference < 0]
     missing = sum(before[t] is None or (t in after and after[t] is None) for t in order)
-    whole = not early or len(after) == len(order)
+    whole = len(after) == len(order)
     compared = [t for t, _ in pairs] if whole else [t for t in order if before[t] is not None]
     known = sum((v for t, _ in pairs if (v := after[t]) is not None), Fraction(0))
     open_tasks = sum(t not in after and before[t] is not None for t in order)
     possible = len(pairs) + open_tasks
     return Verdict(
         decision=decision,
-        reason=f"{reason} ({_flips(gained, lost)})",
+        reason=f"{reason} ({_flips('better', gained)}, {_flips('worse', lost)})",
         score=known / len(pairs) if whole and pairs else None,
         before=_mean([v for t in compared if (v := before[t]) is not None]),
         maximum=(known + open_tasks) / possible if not whole and possible else None,
         prefix=len(after),
         tasks=len(order),
         missing=missing,
-        gained=gained,
-        lost=lost,
+        gained=tuple(task for task, _ in gained),
+        lost=tuple(task for task, _ in lost),
     )
 
 
@@ -224,13 +299,10 @@ def _mean(values: list[Fraction]) -> Fraction:
     return Fraction(sum(values), len(values)) if values else Fraction(0)
 
 
-def _flips(gained: tuple[str, ...], lost: tuple[str, ...]) -> str:
-    parts = [f"{len(tasks)} {word}{_names(tasks)}" for tasks, word in ((gained, "better"), (lost, "worse"))]
-    return ", ".join(parts)
-
-
-def _names(tasks: tuple[str, ...], most: int = 5) -> str:
-    if not tasks:
-        return ""
-    more = f" and {len(tasks) - most} more" if len(tasks) > most else ""
-    return f": {', '.join(tasks[:most])}{more}"
+def _flips(word: str, changes: list[tuple[str, Fraction]], most: int = 5) -> str:
+    """`2 better: a, b`, with by how much where a task did not flip wholly: `1 worse: t-3 -0.25`."""
+    if not changes:
+        return f"0 {word}"
+    named = [task if abs(by) == 1 else f"{task} {float(by):+.4g}" for task, by in changes[:most]]
+    more = f" and {len(changes) - most} more" if len(changes) > most else ""
+    return f"{len(changes)} {word}: {', '.join(named)}{more}"
