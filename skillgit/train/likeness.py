@@ -24,7 +24,7 @@ MOST_SUBJECT, MOST_VALUE = 8, 4
 Contradiction = Literal["value", "partial"]
 
 _TOKEN = re.compile(
-    r"`[^`\n]+`|^[ \t]*#{1,6}(?=[ \t])|\w+(?:[-.'’/:@#]+\w+)*|[<>=!+%&|~^$€£→⇒←]+|-+>|/|\\", re.MULTILINE
+    r"`[^`\n]+`|^[ \t]*#{1,6}(?=[ \t])|\w+(?:[-.'’/:@#]+\w+)*|!=|[<>=+%&|~^$€£→⇒←]+|-+>|/|\\", re.MULTILINE
 )
 _BULLET = re.compile(r"^[ \t]*(?:>[ \t]*)*[-*+][ \t]+", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\w)|(?<=[\w.!?,:;])[*_]{1,3}(?!\w)|\*\*")
