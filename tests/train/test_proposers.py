@@ -119,3 +119,11 @@ async def test_what_is_no_proposal_stops_the_run_and_names_the_plugin(tmp_path: 
 async def test_a_failed_model_call_of_a_plugin_is_a_failed_model_call(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         await ask_proposer(Fixed(ModelError("busy")), "x", context(Bench(tmp_path)))
+
+
+async def test_the_proposer_that_the_documentation_shows_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/plugins.md").read_text(encoding="utf-8")
+    shown: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], shown)
+    found = await ask_proposer(shown["ShortestFirst"](), "shortest-first", context(Bench(tmp_path)))
+    assert [p.edit.content for p in found] == ["- input of a: answer of a"]
