@@ -16,20 +16,20 @@ from typing import Literal
 
 LEAST_OVERLAP = 0.9
 """Share of the longer text's words that the shorter one has, from which on the two say the same."""
-LEAST_TURNED = 4
-"""Words that a sentence has at least whose two parts may change places."""
+LEAST_TURNED, MOST_TURNED = 4, 60
+"""Words of a sentence whose two parts may change places."""
 MOST_SUBJECT, MOST_VALUE = 8, 4
 """Words of a claim's subject and of a value that is short enough to be one."""
 
 Contradiction = Literal["value", "partial"]
 
 _TOKEN = re.compile(
-    r"`[^`\n]+`|^[ \t]*#{1,6}(?=[ \t])|\w+(?:[-.'’/:@#]+\w+)*|!=|[<>=+%&|~^$€£→⇒←]+|-+>|/|\\", re.MULTILINE
+    r"`[^`\n]+`|^[ \t]*#{1,6}(?=[ \t])|\w+(?:[-.'’/:@#]+\w+)*|!=|[<>=+%&|~^$€£→⇒←]+|-{1,3}>|/|\\", re.MULTILINE
 )
 _BULLET = re.compile(r"^[ \t]*(?:>[ \t]*)*[-*+][ \t]+", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\w)|(?<=[\w.!?,:;])[*_]{1,3}(?!\w)|\*\*")
 # What stands between a subject and its value, the surest first.
-_SEPARATORS = tuple(re.compile(pattern) for pattern in (r"\s(?:-+>|=+>|→|⇒|=)\s", r":(?=\s)", r"\s[-–—]\s"))
+_SEPARATORS = tuple(re.compile(pattern) for pattern in (r"\s(?:-{1,3}>|={1,3}>|→|⇒|=)\s", r":(?=\s)", r"\s[-–—]\s"))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -105,7 +105,11 @@ def words_in(text: str) -> int:
 def _is_turned(one: Sequence[Token], other: Sequence[Token]) -> bool:
     """Whether two parts of a sentence changed places ("Before you reply, check it": "Check it before you reply"). Any
     other change of order may change the meaning ("tabs, not spaces")."""
-    if len(one) != len(other) or len(one) < LEAST_TURNED or not all(t.text[0].isalnum() for t in one):
+    if (
+        len(one) != len(other)
+        or not LEAST_TURNED <= len(one) <= MOST_TURNED
+        or not all(t.text[0].isalnum() for t in one)
+    ):
         return False
     cuts = (cut for cut in range(1, len(one)) if one[cut] == other[0])
     return any([*one[cut:], *one[:cut]] == list(other) for cut in cuts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,16 @@ def test_both_are_symmetric_and_never_both_true(one: str, other: str) -> None:
     assert kind == contradiction(other, one)
     assert not (same and kind)
     assert contradiction(one, one) is None
+
+
+@pytest.mark.parametrize("piece", ["-", "*", "> ", "`a", ": ", "a-", "word "])
+def test_time_grows_with_the_text_only(piece: str) -> None:
+    """Replies are a model's, and may be anything; milliseconds unless a pattern backtracks."""
+    text = piece * 20_000
+    start = time.process_time()
+    says_the_same(text, f"{text} x")
+    contradiction(f"x {text}", text)
+    assert time.process_time() - start < 3
 
 
 @given(st.text(), st.text())
