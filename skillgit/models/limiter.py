@@ -27,13 +27,21 @@ FEW = 0.25
 """The share of refusals in the window below which the limit grows."""
 
 
+STEADY = 8
+"""Answers that the limit needs at least before it grows: a low one would grow at every other call."""
+
+REST_S = 0.05
+"""How long a slot stays empty after a refusal. Refusals come faster than answers: without a rest, one slot too many
+would be refused a hundred times while the others wait for their answers."""
+
+
 class Pace:
     """The decision alone: outcomes in, limit out.
 
-    Above `TOO_MANY` the limit becomes the goodput, limit times the share of answers, yet at least half of what it was:
+    At `TOO_MANY` the limit becomes the goodput, limit times the share of answers, yet at least half of what it was:
     refusals come faster than answers, so the share is too low at first. Outcomes of calls that began before the last
     cut say nothing about the new limit and do not count. While refusals are few, the limit grows by one after as many
-    answers as it is high (about once in the time of a call, as TCP does), up to `most`.
+    answers as it is high (about once in the time of a call, as TCP does), yet after `STEADY` at least, up to `most`.
     """
 
     def __init__(self, most: int) -> None:
@@ -50,7 +58,7 @@ class Pace:
             return
         self._refused.append(False)
         self._answers += 1
-        if self._answers >= self.limit and sum(self._refused) < FEW * len(self._refused):
+        if self._answers >= max(STEADY, self.limit) and sum(self._refused) < FEW * len(self._refused):
             self._answers = 0
             self.limit = min(self.most, self.limit + 1)
 
@@ -78,6 +86,7 @@ class Slot:
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
         self._cuts = limiter.pace.cuts
+        self.refused = False
 
     def succeeded(self) -> None:
         """The server answered."""
@@ -90,6 +99,7 @@ class Slot:
         Args:
             wait_s: the wait that it asked for; where refusals are many, all new calls wait as long.
         """
+        self.refused = True
         if self._limiter.pace.refused(self._cuts) and wait_s:
             self._limiter.pause(wait_s)
 
@@ -106,6 +116,7 @@ class Limiter:
         self._held = 0
         self._order = itertools.count()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._rests: deque[float] = deque()
         self._until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -127,24 +138,45 @@ class Limiter:
             priority: lower goes first; within a priority, who came first.
         """
         await self._acquire(priority)
+        slot = Slot(self)
         try:
-            yield Slot(self)
+            yield slot
         finally:
-            self._held -= 1
-            self.hand_on()
+            if slot.refused:
+                self._rests.append(asyncio.get_running_loop().time() + REST_S)
+            self._give_back()
 
     def pause(self, seconds: float) -> None:
         """Give no slot before so many seconds are over. A longer pause that is under way stays."""
         self._until = max(self._until, asyncio.get_running_loop().time() + seconds)
-        self._paused()
 
     def hand_on(self) -> None:
-        """Give the free slots to those who wait."""
-        while self._waiting and self._held < self.limit and not self._paused():
+        """Give the free slots to those who wait, or see to it that this is called when the next one will be free."""
+        while self._waiting:
+            now = asyncio.get_running_loop().time()
+            while self._rests and self._rests[0] <= now:
+                self._rests.popleft()
+            if now < self._until:
+                self._wake(self._until)
+                break
+            if self._held + len(self._rests) >= self.limit:
+                if self._rests:
+                    self._wake(self._rests[0])
+                break
             _, _, waiter = heapq.heappop(self._waiting)
             if not waiter.done():  # else it was cancelled
                 self._held += 1
                 waiter.set_result(None)
+
+    def _wake(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        # A timer may come a tick of the clock too early, and would then set itself again.
+        self._timer = asyncio.get_running_loop().call_at(at + 0.001, self.hand_on)
+
+    def _give_back(self) -> None:
+        self._held -= 1
+        self.hand_on()
 
     async def _acquire(self, priority: int) -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -154,21 +186,5 @@ class Limiter:
             await waiter
         except asyncio.CancelledError:
             if not waiter.cancelled():  # the slot came in the same moment
-                self._held -= 1
-                self.hand_on()
+                self._give_back()
             raise
-
-    def _paused(self) -> bool:
-        """Whether a pause is under way; if so, its end is sure to hand slots on."""
-        loop = asyncio.get_running_loop()
-        if loop.time() >= self._until:
-            return False
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = loop.call_at(self._until, self._resume)
-        return True
-
-    def _resume(self) -> None:
-        # Said, not computed: a timer may come a tick of the clock early.
-        self._until = 0.0
-        self.hand_on()

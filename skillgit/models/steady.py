@@ -22,8 +22,8 @@ FIRST_DELAY_S = 0.1
 
 LONGEST_DELAY_S = 8.0
 
-MOST_TRIES = 8
-"""Of one call that the server refuses as one too many. With the delays: about 6 s in all, 13 s at most."""
+MOST_TRIES = 10
+"""Of one call that the server refuses as one too many. With the delays: about 14 s in all, 29 s at most."""
 
 LATENCIES = 64
 """The last answered calls whose median tells how long a call usually takes."""
@@ -135,11 +135,14 @@ class SteadyModel:
             while not tries[0].done():
                 await asyncio.wait(tries, timeout=_LOOK_S if self._limits.hedge else None)
                 if not tries[0].done() and self._is_hanging(began):
+                    self.hedges += 1
+                    self._copies += 1
                     tries.append(asyncio.ensure_future(self._copy(request, slot)))
                     break
             return await first_good(tries)
         finally:
             self._under_way -= 1
+            self._copies -= len(tries) - 1
             for one in tries:
                 one.cancel()
             await asyncio.gather(*tries, return_exceptions=True)
@@ -163,18 +166,13 @@ class SteadyModel:
 
     async def _copy(self, request: Request, slot: Slot) -> Reply:
         """The second of a hanging call; it waits by itself where it is refused, as the first still hangs."""
-        self.hedges += 1
-        self._copies += 1
         backoff = self._backoff()
-        try:
-            while True:
-                try:
-                    return await self._try(request, slot)
-                except OverloadedError as error:
-                    wait = backoff.after(error)
-                await asyncio.sleep(wait)
-        finally:
-            self._copies -= 1
+        while True:
+            try:
+                return await self._try(request, slot)
+            except OverloadedError as error:
+                wait = backoff.after(error)
+            await asyncio.sleep(wait)
 
     def _backoff(self) -> Backoff:
         return Backoff(deadline_s(self._limits.timeout_s), self._draw)

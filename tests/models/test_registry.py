@@ -14,7 +14,9 @@ from support.server import Answer, serve
 
 from skillgit.config import Limits, ModelSettings
 from skillgit.errors import ConfigError
+from skillgit.models.limiter import Limiter
 from skillgit.models.registry import open_model
+from skillgit.models.steady import SteadyModel
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-5.5-mini", "anthropic/claude-opus-4-8", "openai/org/model:tag"])
@@ -27,6 +29,24 @@ async def test_hosted_models(monkeypatch: pytest.MonkeyPatch, name: str) -> None
         await model.close()
     assert (model.name, model.in_flight) == (name, 3)
     assert f"{name.partition('/')[0]}/{reply.text}" == name
+
+
+async def test_models_of_one_endpoint_share_its_slots_where_they_are_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(variable, "any")
+    limiters: dict[str, Limiter] = {}
+    names = ("openai/a", "openai/b", "anthropic/a")
+    models = [open_model(ModelSettings(model=name), Limits(in_flight=3), limiters=limiters) for name in names]
+    models.append(open_model(ModelSettings(model="openai/a"), Limits()))
+    used = [model.limiter for model in models if isinstance(model, SteadyModel)]
+    assert used[0] is used[1]
+    assert len({id(limiter) for limiter in used}) == 3
+    assert {name: limiter.limit for name, limiter in limiters.items()} == {
+        "openai/api.openai.com/v1": 3,
+        "anthropic/api.anthropic.com": 3,
+    }
+    for model in models:
+        await model.close()
 
 
 @pytest.mark.parametrize(
