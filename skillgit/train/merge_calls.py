@@ -14,6 +14,7 @@ from skillgit.errors import ReplyError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.replies import RawEdit, parse_patch
 from skillgit.train.conflicts import Unit, stand_for
+from skillgit.train.likeness import contradiction, says_the_same
 from skillgit.train.optimizer_calls import StepOptimizer
 from skillgit.train.prompts import data
 from skillgit.train.proposals import Proposal, key_of, place_of
@@ -190,17 +191,26 @@ class _Reader:
     def _meant(self, number: int, raw: RawEdit) -> tuple[Part, list[Unit]]:
         places = dict.fromkeys(int(digits) - 1 for digits in re.findall(r"\be(\d{1,6})\b", raw.support))
         named = [self._units[place] for place in places if 0 <= place < len(self._units)]
-        if not named and len(self._job) == 1:  # one conflict only: it cannot mean another
-            named = self._units
+        named = named or self._unnamed(raw)
         parts = list(dict.fromkeys(part for part, _ in named))
         if len(parts) != 1:
             which = "edits of different conflicts" if parts else "none of the given edits"
             raise ReplyError(f"edit {number} of the reply names {which} in 'support'", mend=MEND)
         return parts[0], [unit for _, unit in named]
 
+    def _unnamed(self, raw: RawEdit) -> list[tuple[Part, Unit]]:
+        """What an edit without ids stands for (models write a count there): the given edit that it repeats, else all of
+        the one conflict that it is about, by its place and matter."""
+        edit = _edit(raw)
+        equal = [item for item in self._units if key_of(item[1].proposal.edit) == key_of(edit)]
+        if equal or len(self._job) == 1:
+            return equal or self._units
+        about = {part for part, unit in self._units if _same_matter(unit.proposal.edit, edit)}
+        return [item for item in self._units if item[0] in about]
+
     def _unit(self, number: int, raw: RawEdit, units: Sequence[Unit]) -> Unit:
         sources = {place for unit in units for place in unit.sources}
-        edit = Edit(raw.op.strip().lower(), raw.target, raw.content, raw.reason)
+        edit = _edit(raw)
         for unit in units:
             if key_of(unit.proposal.edit) == key_of(edit):
                 return stand_for(self._ordered, sources, unit.proposal, unit.own)
@@ -213,3 +223,14 @@ class _Reader:
         ):
             raise ReplyError(f"edit {number} of the reply cannot be used: {report.reason}", mend=MEND)
         return stand_for(self._ordered, sources, Proposal(edit, 0, "failure", 0), None)
+
+
+def _edit(raw: RawEdit) -> Edit:
+    return Edit(raw.op.strip().lower(), raw.target, raw.content, raw.reason)
+
+
+def _same_matter(one: Edit, other: Edit) -> bool:
+    if place_of(one) != place_of(other):
+        return False
+    changes = place_of(one)[0] in ("replace", "delete")
+    return changes or says_the_same(one.content, other.content) or bool(contradiction(one.content, other.content))

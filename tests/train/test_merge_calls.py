@@ -12,7 +12,7 @@ from support.optimizer import Bench
 
 from skillgit.document import Edit
 from skillgit.models.base import Request
-from skillgit.train.aggregate import Aggregated, aggregate
+from skillgit.train.aggregate import GIVEN_UP, Aggregated, aggregate
 from skillgit.train.proposals import Proposal
 
 DOCUMENT = "# Rules\n\n" + "".join(f"- topic {n}: T{n}\n" for n in range(1, 9))
@@ -88,7 +88,7 @@ async def test_a_level_that_merges_nothing_is_the_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edits", "problem"),
     [
-        ([edit("x", "e9", topic=1)], "names none of the given edits"),
+        ([edit("x", "e9", topic=5)], "names none of the given edits"),
         ([edit("x", "e1", "e3")], "names edits of different conflicts"),
         ([edit("x", "e1"), edit("y", "e1"), edit("z", "e2")], "3 edits for a conflict of 2"),
         ([edit("x", "e1", op="rewrite")], "op 'rewrite'"),
@@ -110,6 +110,16 @@ async def test_of_one_conflict_an_edit_without_ids_stands_for_all(tmp_path: Path
     bench = Bench(tmp_path, [{"edits": [edit("both", support=7)]}])
     found = await run(bench, [change(1, "a", 2), change(1, "b", 3)], 8)
     assert [(p.edit.content, p.support) for p in found.kept] == [("both", 5)]
+
+
+async def test_among_several_conflicts_an_edit_without_ids_is_told_by_what_it_is_about(tmp_path: Path) -> None:
+    """Models write a count there, as in reflection."""
+    given_ = [change(1, "a", 2), change(1, "b", 3), change(2, "c", 1), change(2, "d", 1)]
+    bench = Bench(tmp_path, [{"edits": [edit("ab", support=5), edit("c", topic=2, support=2)]}])
+    found = await run(bench, given_, 8)
+    assert [(p.edit.content, p.support) for p in found.kept] == [("ab", 5), ("c", 1)]
+    assert [(d.proposal.edit.content, d.reason) for d in found.dropped] == [("d", GIVEN_UP)]
+    assert len(bench.requests) == 1
 
 
 async def test_a_conflict_that_no_edit_speaks_of_is_settled_by_votes(tmp_path: Path) -> None:
