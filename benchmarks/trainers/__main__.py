@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Measure and print; 1 where a training did not end well."""
     given = parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and trainers are ended too
     names = ["skillgit"] if given.quick else given.only.split(",")
     unknown = [name for name in names if name not in NAMES]
     if unknown:

@@ -18,7 +18,7 @@ PROMPTS = Path(__file__).resolve().parent / "skillopt_prompts"
 
 def write_prompts() -> None:
     """The published package has no prompt files: put ours where its code looks for them."""
-    import skillopt  # type: ignore[import-not-found]  # of the peers' environment
+    import skillopt  # type: ignore[import-not-found]
 
     package = Path(skillopt.__file__).parent
     for source in PROMPTS.glob("*.md"):

@@ -17,11 +17,13 @@ import math
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.trainers.faults import Faults, add_options, chosen
-from benchmarks.trainers.optimizer import Optimizer, Prompt, UnknownPrompt, texts
+from benchmarks.trainers.optimizer import Optimizer
+from benchmarks.trainers.proposer import Prompt, UnknownPrompt
 from benchmarks.trainers.world import World, body
 
 MEAN_S, SIGMA = 0.3, 0.4
@@ -88,7 +90,7 @@ class Api:
         if role is None:
             return _error(404, f"no model {request.get('model')!r}")
         self._arrivals += 1
-        turns = list(texts(request["messages"]))
+        turns = list(_texts(request["messages"]))
         system = "\n".join(text for kind, text in turns if kind in ("system", "developer"))
         asked = [text for kind, text in turns if kind == "user"]
         retry_after = self._faults.limited(self._seed, self._arrivals)
@@ -145,6 +147,15 @@ def _completion(model: str, reply: str, read: int) -> bytes:
 def _error(status: int, message: str, *, after_s: float = 0.0, retry_after: str = "") -> Response:
     payload = json.dumps({"error": {"message": message, "type": "simulated", "code": None}}).encode()
     return Response(status, payload, after_s, retry_after)
+
+
+def _texts(messages: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Role and text of each message of a request."""
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "".join(part.get("text", "") for part in content)
+        yield str(message.get("role")), content or ""
 
 
 class Http:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -78,7 +79,7 @@ class Row:
     Seconds are wall-clock: `wall_s` from the process's start to its end or its first test task, `api_s` from its first
     request to the last answer before that. `best_val` is what the trainer says; the rest is by the independent
     evaluator, without and with the server's noise. `memory_mib` is the peak of the trainer's own process, `cpu_s` has
-    its children's too. `ended` is `ok` or why not.
+    its children's too. `said_calls` and `decisions` are what skillgit's log says. `ended` is `ok` or why not.
     """
 
     trainer: str
@@ -96,6 +97,8 @@ class Row:
     cpu_s: float
     ended: str
     document_tokens: int
+    said_calls: int | None
+    decisions: Mapping[str, int]
     counts: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -111,6 +114,18 @@ class Finished:
     ended: float
     memory_mib: float
     cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a trainer left: its best document with the val score that it claims, and, of skillgit, the calls that its
+    journal counts and how many steps were decided how."""
+
+    process: Finished
+    best_val: float
+    document: str
+    said_calls: int | None = None
+    decisions: Mapping[str, int] = field(default_factory=dict)
 
 
 @contextlib.contextmanager
@@ -142,25 +157,27 @@ def watched(command: list[str], cwd: Path, environment: Mapping[str, str], log: 
 
     The kernel's mark (VmHWM) only rises, so the last look before the end is the peak but for a twentieth of a second.
     """
-    began, peak = time.monotonic(), 0.0
+    began, peak, over = time.monotonic(), 0.0, False
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=cwd, env=dict(environment), stdout=out, stderr=subprocess.STDOUT)
-        status = Path(f"/proc/{process.pid}/status")
-        while True:
+    status = Path(f"/proc/{process.pid}/status")
+    try:
+        while not (found := os.wait4(process.pid, os.WNOHANG))[0]:
             with contextlib.suppress(OSError):
                 mark = re.search(r"VmHWM:\s+(\d+)", status.read_text(encoding="ascii", errors="replace"))
                 peak = max(peak, int(mark[1]) / 1024) if mark else peak
-            pid, code, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                process.returncode = os.waitstatus_to_exitcode(code)
-                break
-            if time.monotonic() - began > limit_s:
+            over = over or time.monotonic() - began > limit_s
+            if over:
                 process.kill()
-                _, _, usage = os.wait4(process.pid, 0)
-                process.returncode = -9
-                return Finished(None, began, time.monotonic(), peak, usage.ru_utime + usage.ru_stime)
             time.sleep(0.05)
-    return Finished(process.returncode, began, time.monotonic(), peak, usage.ru_utime + usage.ru_stime)
+    except BaseException:
+        process.kill()
+        raise
+    _, code, usage = found
+    process.returncode = os.waitstatus_to_exitcode(code)
+    return Finished(
+        None if over else process.returncode, began, time.monotonic(), peak, usage.ru_utime + usage.ru_stime
+    )
 
 
 def clean_environment(url: str) -> dict[str, str]:
@@ -174,7 +191,7 @@ def clean_environment(url: str) -> dict[str, str]:
 _IDENTITY = {"NAME": "bench", "EMAIL": "bench@example.invalid"}
 
 
-def train_skillgit(setting: Setting, folder: Path, url: str) -> tuple[Finished, float, str]:
+def train_skillgit(setting: Setting, folder: Path, url: str) -> Trained:
     """`skillgit train` in a fresh repository; the best document from its ref."""
     repository = folder / "repository"
     (repository / "env").mkdir(parents=True)
@@ -201,23 +218,26 @@ def train_skillgit(setting: Setting, folder: Path, url: str) -> tuple[Finished, 
     done = watched(command, repository, environment, folder / "log.txt", setting.limit_s)
     best = "refs/skillgit/best/tickets"
     if not git("for-each-ref", best):
-        return done, float("nan"), SEED_DOCUMENT
-    score = git("log", "-1", "--format=%(trailers:key=Skill-Score,valueonly)", best).strip()
-    status = json.loads(
-        subprocess.run(
-            [sys.executable, "-m", "skillgit", "status", "tickets", "--json"],
-            cwd=repository,
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        return Trained(done, float("nan"), SEED_DOCUMENT)
+
+    def told(verb: str) -> list[dict[str, Any]]:
+        words = [sys.executable, "-m", "skillgit", verb, "tickets", "--json"]
+        shown = subprocess.run(words, cwd=repository, env=environment, check=True, capture_output=True, text=True)
+        rows: list[dict[str, Any]] = json.loads(shown.stdout)
+        return rows
+
+    score = told("status")[0]["best_score"]
+    steps = told("log")
+    return Trained(
+        done,
+        float("nan") if score is None else float(score),
+        git("cat-file", "-p", f"{best}:SKILL.md"),
+        sum(step["cost"]["calls"] or 0 for step in steps),
+        dict(Counter(step["decision"] for step in steps)),
     )
-    shown = score or status[0]["best_score"]
-    return done, float(shown) if shown is not None else float("nan"), git("cat-file", "-p", f"{best}:SKILL.md")
 
 
-def train_peer(setting: Setting, folder: Path, url: str, name: str) -> tuple[Finished, float, str]:
+def train_peer(setting: Setting, folder: Path, url: str, name: str) -> Trained:
     """SkillOpt or gepa by its runner, in the peers' environment."""
     tasks = {split: [asdict(task) for task in setting.world.tasks[split]] for split in SPLITS}
     job = {"url": url, "document": SEED_DOCUMENT, "splits": tasks, "in_flight": 16}
@@ -227,14 +247,14 @@ def train_peer(setting: Setting, folder: Path, url: str, name: str) -> tuple[Fin
     command = [str(python), str(HERE / f"run_{name}.py"), str(folder)]
     done = watched(command, folder, clean_environment(url), folder / "log.txt", setting.limit_s)
     if not (folder / "result.json").is_file():
-        return done, float("nan"), SEED_DOCUMENT
+        return Trained(done, float("nan"), SEED_DOCUMENT)
     best_val = json.loads((folder / "result.json").read_text(encoding="utf-8"))["best_val"]
-    return done, float(best_val), (folder / "best.md").read_text(encoding="utf-8")
+    return Trained(done, float(best_val), (folder / "best.md").read_text(encoding="utf-8"))
 
 
 def measure(name: str, seed: int, setting: Setting) -> Row:
     """Train once and evaluate what came of it."""
-    run: Callable[[Path, str], tuple[Finished, float, str]] = (
+    run: Callable[[Path, str], Trained] = (
         (lambda folder, url: train_skillgit(setting, folder, url))
         if name == "skillgit"
         else (lambda folder, url: train_peer(setting, folder, url, name))
@@ -247,12 +267,11 @@ def measure(name: str, seed: int, setting: Setting) -> Row:
         return _row(name, seed, setting, Path(temporary), run)
 
 
-def _row(
-    name: str, seed: int, setting: Setting, folder: Path, run: Callable[[Path, str], tuple[Finished, float, str]]
-) -> Row:
+def _row(name: str, seed: int, setting: Setting, folder: Path, run: Callable[[Path, str], Trained]) -> Row:
     with server(setting, seed) as url:
-        done, best_val, document = run(folder, url)
+        trained = run(folder, url)
         found = counts(url)
+    done, document = trained.process, trained.document
     ended = "ok" if done.code == 0 else "over the limit" if done.code is None else f"exit {done.code}"
     if ended != "ok":
         tail = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
@@ -267,7 +286,7 @@ def _row(
         target_calls=found["target_calls"],
         optimizer_calls=found["optimizer_calls"],
         tokens_in=found["tokens_in"],
-        best_val=round(best_val, 4),
+        best_val=round(trained.best_val, 4),
         val_noisy=round(world.score(document, "val", seed), 4),
         test=world.score(document, "test"),
         test_noisy=world.score(document, "test", seed),
@@ -275,5 +294,7 @@ def _row(
         cpu_s=round(done.cpu_s, 2),
         ended=ended,
         document_tokens=len(document) // 4,
+        said_calls=trained.said_calls,
+        decisions=trained.decisions,
         counts=found,
     )
