@@ -98,18 +98,16 @@ def merged_notes(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
 
 
 def refused_note(note: str) -> str | None:
-    """Why a note cannot stand in an appendix, whatever the document; None where it can."""
+    """Why a note cannot stand in an appendix, whatever the document, as one clause; None where it can."""
     if len(note) > MOST_OF_A_NOTE:
-        return f"Not written: a note is longer than {MOST_OF_A_NOTE} characters."
+        return f"its content is longer than the {MOST_OF_A_NOTE} characters of a note"
     return refused_text(f"- {note}")
 
 
 def refused_text(text: str) -> str | None:
-    """Why a text cannot stand in a region, whatever the document; None where it can. Quotes no secret."""
-    refused = refused_content(text)
-    if refused is None:
-        refused = _secret_reason(_secrets(text))
-    return None if refused is None else f"Not written: {refused}."
+    """Why a text cannot stand in a region, whatever the document, as one clause without the secret it may be about;
+    None where it can."""
+    return refused_content(text) or _secret_reason(_secrets(text))
 
 
 def _bullets(texts: Sequence[str]) -> list[str]:
@@ -197,21 +195,13 @@ def _check(before: Structure, after: Structure, change: Change, kind: str) -> No
     Raises:
         Refusal: `invalid`.
     """
-    if after.frontmatter_text != before.frontmatter_text or after.frontmatter != before.frontmatter:
-        raise Refusal("invalid", "it would make or change the document's frontmatter")
+    if after.problem is not None:
+        raise Refusal("invalid", "together with the text beside it, it would unbalance the region's markers")
     made = Counter[str]() if _region(before, kind) else Counter((f"<!-- {kind}_START -->", f"<!-- {kind}_END -->"))
-    if after.problem is not None or _others(after, kind) != _others(before, kind):
-        raise Refusal("invalid", "it would change another region or its markers")
     if Counter(after.comments) - Counter(before.comments) - made:
         raise Refusal("invalid", "it would change or add text inside an HTML comment, which readers do not see")
     if tears_fence(before, after, change):
         raise Refusal("invalid", "it would leave a code fence open or change which other lines are code")
-
-
-def _others(structure: Structure, kind: str) -> list[str]:
-    """The texts of all regions but the one that is written, in order."""
-    own = _region(structure, kind)
-    return [structure.text[region.start : region.end] for region in structure.regions if region is not own]
 
 
 def _secrets(text: str) -> set[tuple[str, str]]:

@@ -75,11 +75,11 @@ def document_with_notes(document: str, added: Iterable[str]) -> tuple[str, str |
     reasons: list[str] = []
     for note in merged_notes((), added):
         written = with_notes(document, [note])
-        reason = written.reason or (refused_note(note) if written.document != document else None)
-        if reason is None:
+        refused = refused_note(note) if written.document != document else None
+        if written.reason is None and refused is None:
             document = written.document
         else:
-            reasons.append(reason)
+            reasons.append(written.reason or f"Not written: {refused}.")
     return document, reasons[0] if reasons else None
 
 

@@ -69,3 +69,8 @@ def test_a_cut_is_at_a_lines_end() -> None:
     assert bounded("a" * (MOST_NOTES + 1)) == "a" * MOST_NOTES
     assert bounded("a" * MOST_NOTES + "\nb") == "a" * MOST_NOTES
     assert bounded("first\n" + "a" * MOST_NOTES) == "first"
+    assert bounded("first\n" + "a" * (MOST_NOTES - 6) + "\nb") == "first\n" + "a" * (MOST_NOTES - 6)
+
+
+def test_short_notes_are_redacted_too() -> None:
+    assert bounded(f" with {TOKEN}\n").startswith("with [redacted:")
