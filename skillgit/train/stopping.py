@@ -5,30 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
 from skillgit.errors import InterruptedRunError
 
 MEND = "the same command goes on where it was"
-
-
-def steps_without(decisions: Iterable[str]) -> int:
-    """Steps since the last accepted candidate.
-
-    Args:
-        decisions: of the run's journal, oldest first, as `StepRecord.decision` has them. What is no step (`baseline`,
-            `human`, `remeasure`) and what could not be measured (`indecisive`) says nothing about improvement and
-            does not count; a step that found no edit does.
-    """
-    count = 0
-    for decision in decisions:
-        if decision in ("accept", "accept-best", "forced"):
-            count = 0
-        elif decision in ("reject", "none"):
-            count += 1
-    return count
 
 
 def out_of_patience(without: int, patience: int) -> str | None:

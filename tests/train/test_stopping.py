@@ -11,24 +11,9 @@ from typing import Any
 import pytest
 
 from skillgit.errors import InterruptedRunError
-from skillgit.train.stopping import Interrupts, out_of_patience, steps_without
+from skillgit.train.stopping import Interrupts, out_of_patience
 
 signals = pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
-
-
-@pytest.mark.parametrize(
-    ("decisions", "without"),
-    [
-        ([], 0),
-        (["baseline", "reject", "none"], 2),
-        (["reject", "accept", "reject"], 1),
-        (["reject", "accept-best"], 0),
-        (["reject", "forced"], 0),
-        (["reject", "human", "indecisive", "remeasure", "reject"], 2),
-    ],
-)
-def test_steps_without(decisions: list[str], without: int) -> None:
-    assert steps_without(decisions) == without
 
 
 @pytest.mark.parametrize(
