@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -11,6 +11,9 @@ from skillgit.models.base import Json, Usage
 
 def usd(model_name: str, usage: Usage) -> Decimal | None:
     """The list price of some usage, 0 for local models.
+
+    Some prices depend on how long one call is, and usage is a sum over many: its mean call is priced, so often as
+    there are calls.
 
     Args:
         model_name: `provider/model`.
@@ -23,13 +26,15 @@ def usd(model_name: str, usage: Usage) -> Decimal | None:
     # Its price table takes a sixth of a second to load, and only reports need it.
     import genai_prices
 
-    tokens = genai_prices.Usage(
-        input_tokens=usage.input_tokens,
-        cache_read_tokens=min(usage.cached_tokens, usage.input_tokens),
-        output_tokens=usage.output_tokens,
-    )
+    def price(tokens: Sequence[int]) -> Decimal:
+        fresh, cached, output = tokens
+        counted = genai_prices.Usage(input_tokens=fresh + cached, cache_read_tokens=cached, output_tokens=output)
+        return Decimal(genai_prices.calc_price(counted, model, provider_id=provider).total_price)
+
+    calls, cached = max(1, usage.calls), min(usage.cached_tokens, usage.input_tokens)
+    means = [divmod(total, calls) for total in (usage.input_tokens - cached, cached, usage.output_tokens)]
     try:
-        return Decimal(genai_prices.calc_price(tokens, model, provider_id=provider).total_price)
+        return price([mean for mean, _ in means]) * calls + price([rest for _, rest in means])
     except LookupError:
         return None
 

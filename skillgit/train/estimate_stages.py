@@ -106,7 +106,7 @@ class Row:
     @property
     def usd(self) -> tuple[Decimal, Decimal] | None:
         """Low and high, at list prices."""
-        low, high = _price(self.model, self.low), _price(self.model, self.high)
+        low, high = usd(self.model, self.low), usd(self.model, self.high)
         return None if low is None or high is None else (low, high)
 
 
@@ -264,13 +264,6 @@ def _tree(parts: int, group: int) -> int:
         parts = math.ceil(parts / group)
         calls += parts
     return calls
-
-
-def _price(model: str, usage: Usage) -> Decimal | None:
-    """Of calls that are all alike: some prices depend on how long one call is."""
-    calls = max(1, usage.calls)
-    one = usd(model, Usage(1, usage.input_tokens // calls, 0, usage.output_tokens // calls))
-    return None if one is None else one * usage.calls
 
 
 def _tokens(characters: float) -> int:

@@ -79,3 +79,10 @@ def test_ledgers_add_up_and_survive_the_journal(ledger: Ledger) -> None:
     assert ledger.total() == Usage(7, 7000, 1100, 835)
     again = Ledger.from_json(json.loads(json.dumps(both.to_json())))
     assert again.rows() == both.rows()
+
+
+def test_many_short_calls_are_not_priced_as_a_long_one() -> None:
+    """This model's price doubles above 200,000 tokens of one call; the tokens of 7 calls do not divide evenly."""
+    together = Usage(7, 700_001, 0, 70)
+    assert usd("anthropic/claude-sonnet-4-5", together) == Decimal("3e-6") * 700_001 + Decimal("15e-6") * 70
+    assert usd("anthropic/claude-sonnet-4-5", Usage(1, 700_001, 0, 0)) == Decimal("6e-6") * 700_001
