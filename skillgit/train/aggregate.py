@@ -26,7 +26,7 @@ from skillgit.train.optimizer_calls import StepOptimizer
 from skillgit.train.proposals import Dropped, Proposal
 
 MORE_SUPPORT = "another edit with more support says or changes the same"
-AS_MUCH_SUPPORT = "an earlier edit with as much support says or changes the same"
+AS_MUCH_SUPPORT = "a weightier or earlier edit with as much support says or changes the same"
 NOT_MERGED = " (the optimizer's merge could not be used)"
 GIVEN_UP = "the optimizer's merge of conflicting edits gave it up"
 IN_ANOTHER = "merged into another edit, whose support has its own"
@@ -50,7 +50,8 @@ class Aggregated:
 
 
 def mechanical(proposals: Sequence[Proposal], document: str) -> Aggregated:
-    """Aggregate without a model: of edits in conflict more support wins, on a tie the earlier (failures first)."""
+    """Aggregate without a model: of edits in conflict the weightier wins (support, failures before successes,
+    then rank), on a tie the earlier."""
     ordered = failures_first(proposals)
     ground = Ground(document)
     units = distinct(ordered)
@@ -64,9 +65,9 @@ async def aggregate(
 ) -> Aggregated:
     """Aggregate, and let the optimizer merge what really conflicts.
 
-    Groups of conflicting edits are settled by votes where support is unequal and only values differ; else they go to
-    the model, as many groups in one call as have together at most `merge_batch_size` edits, calls in parallel. A larger
-    group is merged in parts, then their results, until one call holds it.
+    Groups of conflicting edits that only give one thing different values are settled by support, source and rank where
+    those differ. Else they go to the model, as many groups in one call as have together at most `merge_batch_size`
+    edits, calls in parallel. A larger group is merged in parts, then their results, until one call holds it.
 
     Args:
         document: what the edits are about, whole.

@@ -13,7 +13,7 @@ from typing import Literal
 from skillgit.document.matching import find_target
 from skillgit.document.structure import Structure
 from skillgit.train.likeness import contradiction, says_the_same, words_in
-from skillgit.train.proposals import Proposal, Source, key_of, place_of
+from skillgit.train.proposals import Proposal, Source, key_of, place_of, weight
 
 Kind = Literal["text", "value", "partial"]
 """`text`: they change the same words of the document. `value`: they say different things about one matter. `partial`:
@@ -160,16 +160,17 @@ def _conflict(one: Proposal, other: Proposal, ground: Ground) -> Kind | None:
 
 
 def is_clear_cut(units: Sequence[Unit], group: Sequence[int], pairs: Pairs) -> bool:
-    """Whether votes decide a group: it is about values only, and each edit that has to give way does so to one with
-    more support. A model that merges sees no attempts, so it could only guess better than their number."""
+    """Whether the ranking decides a group: it is about values only, and no two rivals are equal in support, source and
+    rank. A model that merges sees no attempts, so it can hardly know better than their number, and than the order
+    that the optimizer gave when it saw them."""
     inner = [pair for pair in pairs if pair[0] in group and pair[1] in group]
     if any(pairs[pair] != "value" for pair in inner):
         return False
-    return all(units[a].proposal.support != units[b].proposal.support for a, b in inner)
+    return all(weight(units[a].proposal) != weight(units[b].proposal) for a, b in inner)
 
 
 def settle(units: Sequence[Unit], group: Sequence[int], pairs: Pairs) -> tuple[list[Unit], list[Unit]]:
-    """Who stays without a model: more support wins, on a tie the earlier; who conflicts with a winner gives way.
+    """Who stays without a model: the weightier wins, on a tie the earlier; who conflicts with a winner gives way.
 
     `partial` conflicts drop nobody: what is not in question would be lost with them.
 
@@ -180,7 +181,7 @@ def settle(units: Sequence[Unit], group: Sequence[int], pairs: Pairs) -> tuple[l
         return pairs.get((min(one, other), max(one, other)), "partial") == "partial"
 
     winners: list[int] = []
-    for place in sorted(group, key=lambda place: (-units[place].proposal.support, units[place].place)):
+    for place in sorted(group, key=lambda place: (weight(units[place].proposal), units[place].place)):
         if all(apart(place, winner) for winner in winners):
             winners.append(place)
     return [units[p] for p in group if p in winners], [units[p] for p in group if p not in winners]

@@ -55,3 +55,8 @@ def key_of(edit: Edit) -> tuple[str, str, str]:
     """What two equal edits have in common: op, target and content; a `delete` brings none."""
     op, target = place_of(edit)
     return op, target, "" if op == "delete" else squeezed(edit.content)
+
+
+def weight(proposal: Proposal) -> tuple[int, bool, int]:
+    """What ranks proposals, the weightiest first: support, failures before successes, then the place in the patch."""
+    return -proposal.support, proposal.source != "failure", proposal.rank

@@ -13,7 +13,7 @@ from skillgit.models.replies import parse_object
 from skillgit.train.merge_calls import shown_edit
 from skillgit.train.optimizer_calls import StepOptimizer
 from skillgit.train.prompts import count, data
-from skillgit.train.proposals import Proposal
+from skillgit.train.proposals import Proposal, weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ async def autonomous_rate(
     available = len(proposals)
     if not proposals:
         return Rate(0)
-    ranked = sorted(proposals, key=lambda p: (-p.support, p.source != "failure", p.rank))
+    ranked = sorted(proposals, key=weight)
     shown = "\n".join(data("candidate", line) for line in evidence.history)
     values = {
         "skill": data("skill", body(document).strip()).removeprefix("<skill>").removesuffix("</skill>"),

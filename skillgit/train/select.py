@@ -17,7 +17,7 @@ from skillgit.models.replies import parse_object
 from skillgit.train.merge_calls import shown_edit
 from skillgit.train.optimizer_calls import StepOptimizer
 from skillgit.train.prompts import count, data
-from skillgit.train.proposals import Dropped, Proposal
+from skillgit.train.proposals import Dropped, Proposal, weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,14 @@ class Border:
 
 def border(proposals: Sequence[Proposal], budget: int) -> Border:
     """Rank by support, failures before successes, then by the place in the patch, and see where the budget cuts."""
-
-    def weight(place: int) -> tuple[int, bool, int]:
-        proposal = proposals[place]
-        return (-proposal.support, proposal.source != "failure", proposal.rank)
-
-    ranked = sorted(range(len(proposals)), key=weight)
-    if budget >= len(ranked):
-        return Border(tuple(ranked), (), 0)
-    last, next_ = weight(ranked[budget - 1]) if budget > 0 else None, weight(ranked[budget])
-    if last != next_:
-        return Border(tuple(ranked[:budget]), (), 0)
-    settled = tuple(place for place in ranked if weight(place) < next_)
-    return Border(settled, tuple(place for place in ranked if weight(place) == next_), budget - len(settled))
+    weights = [weight(proposal) for proposal in proposals]
+    order = sorted(range(len(proposals)), key=lambda place: weights[place])
+    inside, outside = order[:budget], order[budget:]
+    if not inside or not outside or weights[inside[-1]] != weights[outside[0]]:
+        return Border(tuple(inside), (), 0)
+    edge = weights[outside[0]]
+    settled = tuple(place for place in order if weights[place] < edge)
+    return Border(settled, tuple(place for place in order if weights[place] == edge), budget - len(settled))
 
 
 def ranked(proposals: Sequence[Proposal], budget: int | None) -> Selected:

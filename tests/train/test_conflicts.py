@@ -90,12 +90,21 @@ def test_settling_is_by_support_and_spares_who_is_not_in_conflict_with_a_winner(
     assert not is_clear_cut(chain, group, pairs)
 
 
-@pytest.mark.parametrize(("first", "second", "clear"), [(1, 2, True), (2, 1, True), (2, 2, False)])
-def test_votes_decide_between_values(first: int, second: int, clear: bool) -> None:
-    given_ = units(
-        proposal(Edit("append", content="- a: 1"), first), proposal(Edit("append", content="- a: 2"), second)
-    )
-    assert is_clear_cut(given_, [0, 1], conflicts(given_, Ground(""))) is clear
+@pytest.mark.parametrize(
+    ("first", "second", "winner", "clear"),
+    [((1, 0), (2, 1), 2, True), ((2, 1), (1, 0), 1, True), ((2, 1), (2, 0), 2, True), ((2, 1), (2, 1), 1, False)],
+)
+def test_support_and_rank_decide_between_values(
+    first: tuple[int, int], second: tuple[int, int], winner: int, clear: bool
+) -> None:
+    rivals = [
+        proposal(Edit("append", content=f"- a: {n}"), support, rank=rank)
+        for n, (support, rank) in enumerate((first, second), 1)
+    ]
+    given_ = units(*rivals)
+    pairs = conflicts(given_, Ground(""))
+    assert is_clear_cut(given_, [0, 1], pairs) is clear
+    assert [unit.proposal.edit.content for unit in settle(given_, [0, 1], pairs)[0]] == [f"- a: {winner}"]
 
 
 def test_an_insertion_goes_before_the_change_that_takes_its_anchor() -> None:
