@@ -111,10 +111,10 @@ def _lines(name: str, report: Report, mode: str) -> list[str]:
         lines.append("noise: none, no task's score changed between trials")
     lines.append("by mode: accepts the document against itself; needs at least; smallest lead that is no noise")
     for key, against in noise.modes.items():
-        mark = "*" if key == mode else " "
+        mark = " (configured)" if key == mode else ""
         seen = f"{against.share:.1%} ({against.accepted} of {against.pairs} pairs)"
         least, most = ("-" if n is None else f"{_points(n)} points" for n in (against.least, against.detectable))
-        lines.append(f"{mark} {key}: {seen}; {least}; {most}")
+        lines.append(f"{key}{mark}: {seen}; {least}; {most}")
     return lines
 
 
