@@ -16,6 +16,8 @@ from support.server import Answer, Call, Responder, Server, error, hang, serve
 from support.training import BRANCH, DOCUMENT, SKILL
 from support.world import SEED_DOCUMENT
 
+from skillgit.models.steady import MOST_TRIES
+
 
 class TestRepository:
     COMMANDS = (
@@ -506,7 +508,7 @@ class TestModels:
     ) -> None:
         said, calls = self.asked(place, monkeypatch, lambda call: answer)
         assert said.startswith(f"the first 8 attempts all failed; the last: {line}")
-        assert calls <= 8 * 5, "the SDK's retries of what was in flight"
+        assert calls <= 8 * MOST_TRIES, "the retries of what was in flight"
 
     def test_half_of_the_calls_fail(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         broken = set(list(WORLD.codes)[:2])
