@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from support import training
+from support.training import Yard
 
 from skillgit.errors import ConfigError, UsageError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Usage
+from skillgit.store.locks import SkillLock
 from skillgit.train.budget import Budget, BudgetSpent, Meter, Spent, exhausted, require_prices
+from skillgit.train.loop import train
 
 PRICED = "openai/gpt-4o-mini"
 
@@ -130,3 +137,28 @@ async def test_time_runs_out_between_units() -> None:
     with pytest.raises(BudgetSpent, match=r"1 minutes is used up \(1\.0\)"):
         async with meter.unit():
             pytest.fail("nothing begins any more")
+
+
+async def _with_budget(here: Yard, budget: Budget, overrides: list[str]) -> bool:
+    """One command. Returns: whether the run is finished."""
+    async with training.session(here.root, here.watcher, overrides=overrides) as opened:
+        opened.meter = Meter(budget)
+        with SkillLock.acquire(opened.repo, training.SKILL) as lock, contextlib.suppress(BudgetSpent):
+            await train(opened, lock)
+    return bool(training.journals(here.root)) and training.journal(here.root).state.status == "finished"
+
+
+async def test_a_run_in_small_budgets_pays_for_nothing_twice(yard: Callable[..., Yard], tmp_path: Path) -> None:
+    overrides = ["train.speculate=false", "evaluation.racing=false"]
+    with pytest.MonkeyPatch.context() as patch, training.yard(tmp_path / "whole", patch, training.mixed()) as whole:
+        await whole.train(*overrides)
+        calls = len(whole.server.calls)
+        decisions = [step.decision for step in whole.steps]
+    here = yard(training.mixed())
+    spent = []
+    while not await _with_budget(here, Budget(max_calls=13), overrides):
+        spent.append(len(here.server.calls))
+    assert [step.decision for step in here.steps] == decisions
+    assert len(here.server.calls) == calls
+    assert spent == [13 * command for command in range(1, len(spent) + 1)]
+    assert len(spent) == (calls - 1) // 13
