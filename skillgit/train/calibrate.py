@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from skillgit.config import EvaluationSettings
-from skillgit.errors import MeasurementError, RepositoryError
+from skillgit.errors import ConfigError, MeasurementError, RepositoryError
 from skillgit.store.notes import add_note, read_notes
 from skillgit.store.repository import Repository
 from skillgit.train import documents, scores
@@ -103,11 +103,13 @@ async def calibrate(session: Session, commit: str, *, trials: int = TRIALS) -> R
     The first measurement is the one that the gate makes of the document: where it is in the cache, it costs nothing.
 
     Raises:
-        ConfigError: the gate is a plugin that cannot be loaded. MeasurementError: too many attempts failed.
+        ConfigError: val has no tasks, or a gate plugin cannot be loaded. MeasurementError: too many attempts failed.
     """
     settings, gate = session.settings.evaluation, gate_settings(session.settings.evaluation)
     placed = documents.read(session.repo, commit, session.settings.document)
     tasks, attempts = session.val, trials * settings.repeats
+    if not tasks:
+        raise ConfigError(f"{session.settings.env}: the val split has no tasks", mend="add tasks to val")
     session.tell(StageStarted(0, 0, "val", len(tasks) * attempts))
     measurement, rollouts = await measure_all(
         session.roller("val"), placed.text, placed.blob, tasks, attempts, session.tell

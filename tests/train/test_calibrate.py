@@ -16,7 +16,7 @@ from support.training import BRANCH, DOCUMENT, Yard
 from support.world import SEED_DOCUMENT, TopicWorld
 
 from skillgit.config import EvaluationSettings
-from skillgit.errors import MeasurementError
+from skillgit.errors import ConfigError, MeasurementError
 from skillgit.store.notes import add_note
 from skillgit.train.calibrate import Calibration, calibrate, find, known, remember, resolve, warning
 
@@ -106,7 +106,7 @@ async def test_the_newest_note_counts_and_strange_ones_are_passed_over(here: Yar
     ]
 
 
-@pytest.mark.parametrize(("broken", "enough"), [(1, True), (4, False)])
+@pytest.mark.parametrize(("broken", "enough"), [(1, True), (2, False)])
 async def test_errors_are_missing_and_too_many_are_no_calibration(yard: MakeYard, broken: int, enough: bool) -> None:
     inputs = {row["input"] for row in WORLD.tasks["val"][:broken]}
 
@@ -115,13 +115,20 @@ async def test_errors_are_missing_and_too_many_are_no_calibration(yard: MakeYard
 
     here = yard(WORLD, responder=respond, document=WORLD.perfect_document())
     if not enough:
-        with pytest.raises(MeasurementError, match=r"8 of 16 attempts failed; the last: .*overloaded"):
-            await calibrated(here, None, "evaluation.min_coverage=0.75")
+        with pytest.raises(MeasurementError, match=r"4 of 16 attempts failed; the last: .*overloaded"):
+            await calibrated(here, None, "evaluation.min_coverage=0.8")
         assert here.refs("refs/notes/") == {}
         return
-    async with training.session(here.root, optimizer=False, overrides=["evaluation.min_coverage=0.75"]) as session:
+    async with training.session(here.root, optimizer=False, overrides=["evaluation.min_coverage=0.8"]) as session:
         report = await calibrate(session, resolve(session, None), trials=2)
     assert (report.errors, report.noise.flips, report.calibration.mean) == (2, {}, 1)
+
+
+async def test_an_environment_of_its_own_without_val_tasks(here: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with training.session(here.root, optimizer=False) as session:
+        monkeypatch.setattr(session.environment, "tasks", lambda split: ())
+        with pytest.raises(ConfigError, match="envs/topics: the val split has no tasks"):
+            await calibrate(session, resolve(session, None))
 
 
 def settings(**chosen: Any) -> EvaluationSettings:
