@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-from skillgit.envs.contract import Environment, Split
+from skillgit.envs.contract import Environment, Split, Task
 from skillgit.models.base import Json
 
 
@@ -40,17 +41,22 @@ def code_digests(folder: Path) -> dict[str, str]:
     return digests
 
 
-def tasks_digest(environment: Environment, split: Split, *, repeats: int) -> str:
+def tasks_digest(
+    environment: Environment, split: Split, *, repeats: int, tasks: Sequence[Task] | None = None
+) -> str:
     """What scores on a split were measured on: scores compare only where it is equal.
 
     It is `sha256:` and the hex digest of the canonical JSON of the tasks' digests (sorted, so that the order in
     the file does not count), the environment's digest (system, prompt, extraction, scorer and its code) and the
     number of trials per task.
+
+    Args:
+        tasks: those of the split that were measured; all of them where it is None.
     """
-    tasks = sorted(task.digest for task in environment.tasks(split))
-    return "sha256:" + digest_of({"environment": environment.digest, "repeats": repeats, "tasks": tasks})
+    found = sorted(task.digest for task in (environment.tasks(split) if tasks is None else tasks))
+    return "sha256:" + digest_of({"environment": environment.digest, "repeats": repeats, "tasks": found})
 
 
-def val_digest(environment: Environment, *, repeats: int) -> str:
+def val_digest(environment: Environment, *, repeats: int, tasks: Sequence[Task] | None = None) -> str:
     """`Skill-Val` (DESIGN, section 2)."""
-    return tasks_digest(environment, "val", repeats=repeats)
+    return tasks_digest(environment, "val", repeats=repeats, tasks=tasks)

@@ -65,6 +65,12 @@ def build(document: str, proposals: Sequence[Proposal]) -> Candidate:
     return Candidate(document, tuple(outcomes))
 
 
+def extend(built: Candidate, proposals: Sequence[Proposal]) -> Candidate:
+    """More edits on top of a candidate."""
+    more = build(built.document, proposals)
+    return Candidate(more.document, (*built.outcomes, *more.outcomes))
+
+
 def _secrets(text: str) -> set[tuple[str, str]]:
     """Kind and text of each secret; e-mail addresses are personal data, and people may want them in a document."""
     return {(f.kind, text[f.start : f.end]) for f in find(text) if f.kind not in PERSONAL}

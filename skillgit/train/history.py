@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.journal import Journal, StepRecord, load
-from skillgit.train.record import PATTERNS, SUBJECT, read_journal
+from skillgit.train.record import META, PATTERNS, SUBJECT, read_journal
 
 
 def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
@@ -51,3 +51,13 @@ def patterns(repo: Repository, evidence: str, first_step: int) -> list[str]:
         rows = repo.objects.read_blob(entry.oid).decode().splitlines() if entry else []
         found = [str(json.loads(row)["text"]) for row in rows] + found
     return found
+
+
+def memory(repo: Repository, evidence: str) -> str:
+    """The meta memory as the run last wrote it, as far as evidence is here; empty where there is none."""
+    tip = repo.read_ref(evidence)
+    for info in repo.objects.first_parents(tip, None) if tip else ():
+        entry = repo.objects.entry(info.oid, META)
+        if entry is not None:
+            return str(json.loads(repo.objects.read_blob(entry.oid))["text"])
+    return ""

@@ -53,9 +53,12 @@ class RunState:
         tip: the commit that the branch is at. incumbent: the blob of its document.
         best: the blob of the best measured document. best_commit: where it stands.
         val, target: what the scores were measured on (digest) and with (name and settings).
+        previous: the blob of the document at the end of the epoch before; empty in the first one.
+        closing: the epoch's steps are done, its slow update and its tag are not.
         tried: blobs rejected in this run.
         rejected: short texts of rejected candidates, earlier runs' included, for reflection on the same document.
-        idle: steps in a row in which nothing failed.
+        idle: steps in a row in which nothing failed. barren: steps in a row without an accepted candidate.
+        pool: blobs of documents that may be parents, with `train.parent: pareto`.
         unusable: optimizer calls in a row without a usable reply. indecisive: verdicts in a row.
     """
 
@@ -69,9 +72,13 @@ class RunState:
     reason: str = ""
     step: int = 0
     epoch: int = 1
+    previous: str = ""
+    closing: bool = False
     tried: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
+    pool: list[str] = field(default_factory=list)
     idle: int = 0
+    barren: int = 0
     unusable: int = 0
     indecisive: int = 0
     accepted_count: int = 0
@@ -80,10 +87,13 @@ class RunState:
 
 @dataclass(slots=True)
 class StepRecord:
-    """One step, or another event of the run: `baseline`, `step`, `human`, `remeasure`, `merge`, `revert`.
+    """One step, or another event of the run: `baseline`, `step`, `slow-update`, `human`, `remeasure`, `end`.
 
     Args:
-        decision: `accept-best`, `accept`, `reject`, `indecisive`, `none`; for other kinds the kind itself.
+        decision: `accept-best`, `accept`, `forced`, `reject`, `indecisive`, `none`; for other kinds the kind itself.
+        candidate: which of the step's candidates this is, from 1; the last part of a rejected ref's name.
+        others: records of the step's other measured candidates, in this form, without their cost.
+        parent: the blob that the edits were proposed for, where that is not the incumbent's.
         score: over all val tasks. maximum: on an early rejection, what it could still have reached.
         before: the incumbent's score on the same tasks.
         document_before, document: blobs of the incumbent and of the candidate.
@@ -118,6 +128,9 @@ class StepRecord:
     cost: dict[str, Any] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     refs: list[list[str | None]] = field(default_factory=list)
+    candidate: int = 1
+    parent: str = ""
+    others: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
+from skillgit.train.drafting import Drafter
+from skillgit.train.epoch_end import close_epoch
 from skillgit.train.events import Note, RunFinished
+from skillgit.train.gating import MOST_INDECISIVE
 from skillgit.train.history import records
 from skillgit.train.journal import exact_number
 from skillgit.train.optimizer_calls import OptimizerCalls
-from skillgit.train.reflect import Reflector
 from skillgit.train.run import Run
 from skillgit.train.session import Session
 from skillgit.train.start import begin
-from skillgit.train.step import MOST_INDECISIVE, next_step, take
+from skillgit.train.step import next_step, take
 
 SMALL_VAL = 20
 """Below this many val tasks one task is more than five points, and a note says so."""
@@ -67,15 +69,27 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False) -> Ou
         session.cache,
         run.info.run,
         on_usage=session.spender("optimizer", "reflect"),
+        meter=session.meter,
     )
-    reflector = Reflector(calls, session.environment, _form(session))
+    drafter = Drafter(run, calls)
     if run.state.indecisive >= MOST_INDECISIVE:
         run.state.indecisive = 0  # what had stopped the run was mended: it gets as many tries again
-    while run.state.status == "running":
-        await run.adopt_tip()
-        if run.state.status == "running":
-            await take(next_step(run), reflector)
+    try:
+        while run.state.status == "running":
+            await run.adopt_tip()
+            if run.state.status == "running":
+                await _next(run, drafter, calls)
+    finally:
+        await session.ahead.close()
     return _outcome(session, run)
+
+
+async def _next(run: Run, drafter: Drafter, calls: OptimizerCalls) -> None:
+    """The next entry of the journal: a step, or what ends the epoch."""
+    if run.state.closing:
+        await close_epoch(run, calls)
+    else:
+        await take(next_step(run), drafter)
 
 
 def _outcome(session: Session, run: Run) -> Outcome:
@@ -94,14 +108,6 @@ def _outcome(session: Session, run: Run) -> Outcome:
         best_commit=state.best_commit,
         best_blob=state.best,
     )
-
-
-def _form(session: Session) -> Literal["full", "compact"]:
-    """Small local models can follow only the compact prompts."""
-    chosen = session.settings.gradient.prompts
-    if chosen == "auto":
-        return "compact" if session.optimizer is not None and session.optimizer.name.startswith("local/") else "full"
-    return chosen
 
 
 def _say_what_limits(session: Session) -> None:

@@ -13,8 +13,17 @@ from skillgit.train.candidate import EditOutcome
 from skillgit.train.journal import RunState, StepRecord, exact_number
 from skillgit.train.scores import decimal
 
-VERBS = {"append": "add", "insert_after": "insert", "replace": "change", "delete": "remove"}
-SOURCES = {"failure": "failures", "success": "successes"}
+VERBS = {
+    "append": "add",
+    "insert_after": "insert",
+    "replace": "change",
+    "delete": "remove",
+    "rewrite": "rewrite the document:",
+    "guidance": "guide:",
+    "appendix": "remind:",
+    "merge": "merge two documents:",
+}
+SOURCES = {"failure": "failures", "success": "successes", "pair": "pairs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +46,22 @@ class Place:
         ]
 
 
-def edit_message(place: Place, number: int, count: int, outcome: EditOutcome, verdict: list[tuple[str, str]]) -> str:
+def edit_message(
+    place: Place,
+    number: int,
+    count: int,
+    outcome: EditOutcome,
+    verdict: list[tuple[str, str]],
+    *,
+    kind: str = "step",
+) -> str:
     """The commit of edit `number` of `count`; only the last one gets the verdict's trailers."""
     edit = outcome.edit
     what = f"{VERBS[edit.op]} {_quote(edit.content or edit.target)}"
     noun = SOURCES[outcome.source]
     support = f"{outcome.support} {noun if outcome.support != 1 else outcome.source}"
     trailers = [
-        *place.trailers("step"),
+        *place.trailers(kind),
         ("Skill-Edit", f"{number}/{count} {edit.op}"),
         ("Skill-Support", support),
         *verdict,

@@ -11,6 +11,7 @@ from skillgit.envs.contract import Environment
 from skillgit.errors import ReplyError
 from skillgit.models.base import Model, Request, Turn, Usage
 from skillgit.models.cache import call_key
+from skillgit.train.budget import Meter
 from skillgit.train.prompts import data, fill, sections
 from skillgit.train.rollout import Cache
 
@@ -36,12 +37,25 @@ class CallLog:
     unusable: int = 0
     last_problem: str = ""
 
+    def sorted(self) -> list[dict[str, Any]]:
+        """The entries, in an order that does not depend on when replies came."""
+        return sorted(self.entries, key=lambda entry: (entry["stage"], entry["attempt"]))
+
 
 class OptimizerCalls:
     """The optimizer, within one run."""
 
-    def __init__(self, model: Model, cache: Cache, run: str, *, on_usage: Callable[[Usage], None]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        cache: Cache,
+        run: str,
+        *,
+        on_usage: Callable[[Usage], None],
+        meter: Meter | None = None,
+    ) -> None:
         self._model = model
+        self._meter = meter or Meter()
         self._cache = cache
         self._run = run
         self._on_usage = on_usage
@@ -72,6 +86,10 @@ class OptimizerCalls:
                 log.entries.append(_entry(stage, 0, request, known["text"], None))
                 log.usable += 1
                 return value
+        async with self._meter.unit():
+            return await self._asked(key, stage, request, read, log)
+
+    async def _asked(self, key: str, stage: str, request: Request, read: Callable[[str], T], log: CallLog) -> T | None:
         for attempt in range(2):
             reply = await self._model.complete(request)
             self._on_usage(reply.usage)

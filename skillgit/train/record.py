@@ -24,6 +24,10 @@ FILE_MODE = 0o100644
 SUBJECT = "skillgit journal: "
 PATTERNS = "patterns.jsonl"
 """The evidence file with what a step's failures had in common."""
+META = "meta.jsonl"
+"""The evidence file with the meta memory."""
+OPTIMIZER = "optimizer.jsonl"
+"""The evidence file with the optimizer's calls."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,8 @@ def write_candidate(
     applied: Sequence[EditOutcome],
     place: Place,
     verdict: list[tuple[str, str]],
+    *,
+    kind: str = "step",
 ) -> list[str]:
     """One commit per edit, each a whole document on top of the last; returns their ids."""
     commits: list[str] = []
@@ -53,7 +59,7 @@ def write_candidate(
         last = number == len(applied)
         parent = commits[-1] if commits else tip
         tree, _ = replaced(repo, parent, path, outcome.document, before.mode)
-        message = edit_message(place, number, len(applied), outcome, verdict if last else [])
+        message = edit_message(place, number, len(applied), outcome, verdict if last else [], kind=kind)
         commits.append(repo.objects.write_commit(tree, [parent], message))
     return commits
 

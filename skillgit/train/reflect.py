@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from skillgit.document import Edit
@@ -12,15 +12,20 @@ from skillgit.envs.contract import Environment
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Request, Turn
 from skillgit.models.replies import Patch, parse_patch
+from skillgit.train.attempts import attempts_text, is_failure, listed, tagged
 from skillgit.train.compact import compact_request
 from skillgit.train.events import UnitDone
 from skillgit.train.measure import OnDone
-from skillgit.train.optimizer_calls import SCORING, CallLog, OptimizerCalls
-from skillgit.train.prompts import count, data, fill, sections
+from skillgit.train.optimizer_calls import StepOptimizer
+from skillgit.train.prompts import count, fill, sections
 from skillgit.train.proposals import Proposal, Source
 from skillgit.train.rollout import Rollout
 from skillgit.train.schedule import seeded_shuffle
 from skillgit.train.scores import Metric
+from skillgit.train.skill_aware import addition, notes_of
+
+UNLIMITED = 16
+"""Edits that one call may propose where a step has no budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,124 +38,152 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What reflection brings: the proposals in the order of the minibatches, and how the calls went."""
+    """What reflection brings, in the order of the minibatches.
+
+    Args:
+        patterns: what failures had in common.
+        notes: reminders for the appendix, by minibatch.
+    """
 
     proposals: tuple[Proposal, ...]
-    patterns: tuple[str, ...]
-    log: CallLog = field(default_factory=CallLog)
+    patterns: tuple[str, ...] = ()
+    notes: tuple[tuple[Source, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Minibatch:
-    """Attempts for one call: all failed, or all succeeded."""
+    """Attempts for one call: all failed, or all succeeded. `variant` counts a step's candidates, from 1."""
 
     source: Source
     number: int
     rollouts: tuple[Rollout, ...]
+    variant: int = 1
 
     @property
     def stage(self) -> str:
         """Names the call within its step."""
-        return f"{self.source}/{self.number}"
+        name = f"{self.source}/{self.number}"
+        return name if self.variant == 1 else f"{self.variant}/{name}"
 
 
 def minibatches(
-    rollouts: Sequence[Rollout], size: int, metric: Metric, seed: str, *, failure_only: bool
+    rollouts: Sequence[Rollout],
+    size: int,
+    metric: Metric,
+    seed: str,
+    *,
+    failure_only: bool = False,
+    successes: int = 0,
+    budget: int | None = None,
+    variant: int = 1,
 ) -> list[Minibatch]:
-    """Scored attempts, sorted by task, shuffled by the seed and cut; failures first. Errored rollouts teach nothing."""
+    """Scored attempts, sorted by task, shuffled by the seed and cut; failures first. Errored rollouts teach nothing.
+
+    Args:
+        successes: the most minibatches of successes, and none where failures alone can use up the budget: what failed
+            teaches more, and each call is paid for. 0 for all of them, always, as SkillOpt has it.
+        budget: the step's learning rate; None for no limit.
+        variant: another one gives another shuffle.
+    """
     scored = sorted((r for r in rollouts if r.attempt is not None), key=lambda r: (r.task.id, r.trial))
-    found = []
-    sources: tuple[Source, ...] = ("failure",) if failure_only else ("failure", "success")
-    for source in sources:
-        chosen = seeded_shuffle([r for r in scored if failed(r, metric) == (source == "failure")], f"{seed}/{source}")
-        for number, start in enumerate(range(0, len(chosen), size), start=1):
-            found.append(Minibatch(source, number, tuple(chosen[start : start + size])))
-    return found
+    failures = [r for r in scored if is_failure(r, metric)]
+    others = [] if failure_only else [r for r in scored if not is_failure(r, metric)]
+    if successes and budget is not None and len(failures) >= budget:
+        others = []
+    seed = seed if variant == 1 else f"{seed}/{variant}"
+    found = [*_cut("failure", failures, size, seed, variant)]
+    cut = _cut("success", others, size, seed, variant)
+    return found + (cut[:successes] if successes else cut)
+
+
+def _cut(source: Source, rollouts: list[Rollout], size: int, seed: str, variant: int) -> list[Minibatch]:
+    shuffled = seeded_shuffle(rollouts, f"{seed}/{source}")
+    starts = enumerate(range(0, len(shuffled), size), start=1)
+    return [Minibatch(source, n, tuple(shuffled[start : start + size]), variant) for n, start in starts]
 
 
 def failed(rollout: Rollout, metric: Metric) -> bool:
     """Whether a scored attempt left something to win."""
-    score = rollout.attempt.score if rollout.attempt else None
-    return score is not None and metric.value(score.hard, score.soft) < 1
+    return is_failure(rollout, metric)
 
 
-class Reflector:
-    """Asks the optimizer about minibatches, in the full or the compact form."""
+async def reflect(
+    optimizer: StepOptimizer,
+    document: str,
+    batches: Sequence[Minibatch],
+    budget: int | None,
+    memory: Memory,
+    on_done: OnDone,
+    *,
+    form: Literal["full", "compact"] = "full",
+    skill_aware: bool = False,
+) -> Reflection:
+    """One call per minibatch, in parallel; each proposes at most `budget` edits.
 
-    def __init__(self, calls: OptimizerCalls, environment: Environment, form: Literal["full", "compact"]) -> None:
-        self._calls = calls
-        self._environment = environment
-        self._form = form
+    Args:
+        skill_aware: ask for the agent's own lapses apart from the document's defects.
 
-    async def reflect(
-        self, step: int, document: str, batches: Sequence[Minibatch], budget: int, memory: Memory, on_done: OnDone
-    ) -> Reflection:
-        """One call per minibatch, in parallel; each proposes at most `budget` edits.
+    Raises:
+        ModelError: a call failed for good.
+    """
+    most = UNLIMITED if budget is None else budget
 
-        Raises:
-            ModelError: a call failed for good.
-        """
-        log = CallLog()
-        work = [(b, request) for b in batches if (request := self._request(document, b, budget, memory)) is not None]
+    async def one(batch: Minibatch) -> Patch | None:
+        request = _request(optimizer, document, batch, most, memory, form, skill_aware)
+        patch = None
+        if request is not None:
+            patch = await optimizer.calls.ask(optimizer.step, batch.stage, request, parse_patch, optimizer.log)
+        on_done(UnitDone(None))
+        return patch
 
-        async def one(item: tuple[Minibatch, Request]) -> Patch | None:
-            batch, request = item
-            patch = await self._calls.ask(step, batch.stage, request, parse_patch, log)
-            on_done(UnitDone(None))
-            return patch
+    patches = await map_bounded(batches, one, limit=optimizer.in_flight)
+    proposals: list[Proposal] = []
+    patterns, notes = [], []
+    for batch, patch in zip(batches, patches, strict=True):
+        if patch is None:
+            continue
+        proposals += _proposals(patch, batch, most)
+        if batch.source == "failure" and patch.reasoning.strip():
+            patterns.append(" ".join(patch.reasoning.split())[:300])
+        if skill_aware:
+            notes.append((batch.source, notes_of(patch.extra)))
+    return Reflection(tuple(proposals), tuple(patterns), tuple(notes))
 
-        patches = await map_bounded(work, one, limit=self._calls.model.in_flight)
-        log.entries.sort(key=lambda entry: (entry["stage"], entry["attempt"]))
-        proposals, patterns = [], []
-        for (batch, _), patch in zip(work, patches, strict=True):
-            if patch is None:
-                continue
-            proposals += _proposals(patch, batch, budget)
-            if batch.source == "failure" and patch.reasoning.strip():
-                patterns.append(" ".join(patch.reasoning.split())[:300])
-        return Reflection(tuple(proposals), tuple(patterns), log)
 
-    def _request(self, document: str, batch: Minibatch, budget: int, memory: Memory) -> Request | None:
-        if self._form == "compact":
-            return self._compact(document, batch, budget)
-        prompt = sections("full/reflect_failures" if batch.source == "failure" else "full/reflect_successes")
-        values = {
-            "description": self._environment.description,
-            "scoring": SCORING.get(self._environment.scorer, "by a program that belongs to the environment"),
-            "skill": _inner("skill", body(document).strip()),
-            "rejected": _block("Candidates that were tried on this document and rejected:", memory.rejected),
-            "patterns": _block("What earlier failures of this epoch had in common:", memory.patterns),
-            "attempts": "\n\n".join(self._attempt(rollout) for rollout in batch.rollouts),
-            "budget": count(budget, "edit"),
-        }
-        return Request(prompt["system"], (Turn("user", fill(prompt["user"], values)),))
+def _request(
+    optimizer: StepOptimizer,
+    document: str,
+    batch: Minibatch,
+    budget: int,
+    memory: Memory,
+    form: Literal["full", "compact"],
+    skill_aware: bool,
+) -> Request | None:
+    if form == "compact":
+        return _compact(optimizer.environment, document, batch, budget)
+    prompt = sections("full/reflect_failures" if batch.source == "failure" else "full/reflect_successes")
+    values = {
+        **optimizer.common(),
+        "skill": tagged("skill", body(document).strip()),
+        "rejected": listed("Candidates that were tried on this document and rejected:", memory.rejected),
+        "patterns": listed("What earlier failures of this epoch had in common:", memory.patterns),
+        "attempts": attempts_text(batch.rollouts, optimizer.environment),
+        "budget": count(budget, "edit"),
+    }
+    system = prompt["system"] + (addition(batch.source) if skill_aware else "")
+    return Request(system, (Turn("user", fill(prompt["user"], values)),))
 
-    def _attempt(self, rollout: Rollout) -> str:
-        attempt = rollout.attempt
-        if attempt is None:
-            raise AssertionError("only scored attempts are reflected on")
-        parts = [data("input", rollout.task.input), data("reply", attempt.reply)]
-        explanation = self._environment.explain(rollout.task, attempt)
-        if explanation.kind != "nothing":
-            parts.append(data(explanation.kind, explanation.text))
-        ident = data("attempt", "", id=rollout.task.id)
-        opening = ident.removesuffix("</attempt>")
-        return "\n".join([opening, *parts, "</attempt>"])
 
-    def _compact(self, document: str, batch: Minibatch, budget: int) -> Request | None:
-        """Failures with a known answer that the document does not show yet; successes teach a small model nothing."""
-        if batch.source == "success":
-            return None
-        shown = []
-        for rollout in batch.rollouts:
-            answer = self._environment.explain(rollout.task, rollout.attempt) if rollout.attempt else None
-            if (
-                answer is not None
-                and answer.kind == "expected"
-                and not _shows(document, rollout.task.input, answer.text)
-            ):
-                shown.append((rollout.task.id, rollout.task.input, answer.text))
-        return compact_request(shown, budget) if shown else None
+def _compact(environment: Environment, document: str, batch: Minibatch, budget: int) -> Request | None:
+    """Failures with a known answer that the document does not show yet; successes teach a small model nothing."""
+    if batch.source == "success":
+        return None
+    shown = []
+    for rollout in batch.rollouts:
+        answer = environment.explain(rollout.task, rollout.attempt) if rollout.attempt else None
+        if answer is not None and answer.kind == "expected" and not _shows(document, rollout.task.input, answer.text):
+            shown.append((rollout.task.id, rollout.task.input, answer.text))
+    return compact_request(shown, budget) if shown else None
 
 
 def _shows(document: str, task: str, answer: str) -> bool:
@@ -163,14 +196,5 @@ def _proposals(patch: Patch, batch: Minibatch, budget: int) -> list[Proposal]:
     for rank, raw in enumerate(patch.edits[:budget]):
         support = min(max(int(raw.support), 1), len(batch.rollouts)) if raw.support.isdecimal() else 1
         edit = Edit(op=raw.op, target=raw.target, content=raw.content, reason=raw.reason, support=support)
-        found.append(Proposal(edit, support, batch.source, rank))
+        found.append(Proposal(edit, support, batch.source, rank, batch.stage))
     return found
-
-
-def _inner(tag: str, text: str) -> str:
-    """Escaped text without its tag: the template has the tag on lines of its own."""
-    return data(tag, text).removeprefix(f"<{tag}>").removesuffix(f"</{tag}>")
-
-
-def _block(title: str, items: Sequence[str]) -> str:
-    return f"{title}\n\n" + "\n".join(items) + "\n\n" if items else ""

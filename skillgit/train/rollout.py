@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from skillgit.errors import EnvironmentFailedError, MeasurementError, ModelError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Model, Reply, Request, Turn, Usage
 from skillgit.models.cache import call_key
+from skillgit.train.budget import Meter
 from skillgit.train.events import UnitDone
 
 
@@ -35,6 +37,9 @@ class Rollout:
     usage: Usage
 
 
+Work = Callable[[tuple[Task, int]], Awaitable[Rollout]]
+
+
 @dataclass(slots=True)
 class _Health:
     """Failures in a row within one batch, without any success."""
@@ -43,26 +48,46 @@ class _Health:
     succeeded: int = 0
 
 
+Flights = dict[str, "asyncio.Task[Rollout]"]
+"""Rollouts that were begun ahead of their stage and are under way, by cache key."""
+
+
 class Roller:
     """Makes rollouts of one environment with one target.
 
-    Raises (from `batch`):
+    Args:
+        flights: rollouts of other rollers that may be waited for instead of being asked for twice.
+        meter: holds the command to its budget.
+
+    Raises (from `batch` and what `on` returns):
         ModelRefusedError: no call can succeed.
         OutsideError: the first calls of a batch all failed: the endpoint or the environment is broken.
     """
 
     def __init__(
-        self, environment: Environment, target: Model, cache: Cache, *, on_usage: Callable[[Usage], None]
+        self,
+        environment: Environment,
+        target: Model,
+        cache: Cache,
+        *,
+        on_usage: Callable[[Usage], None],
+        flights: Flights | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._environment = environment
         self._target = target
         self._cache = cache
         self._on_usage = on_usage
+        self._flights: Flights = {} if flights is None else flights
+        self._meter = meter or Meter()
 
-    async def batch(
-        self, document: str, blob: str, work: Sequence[tuple[Task, int]], on_done: Callable[[UnitDone], None]
-    ) -> list[Rollout]:
-        """Attempt each (task, trial) with the document. Results are in the order of `work`.
+    @property
+    def in_flight(self) -> int:
+        """The most calls of the target that make sense at once."""
+        return self._target.in_flight
+
+    def on(self, document: str, blob: str, on_done: Callable[[UnitDone], None]) -> Work:
+        """What attempts one (task, trial) with the document.
 
         Args:
             blob: the document's blob id, the first part of the cache key.
@@ -77,7 +102,18 @@ class Roller:
             on_done(UnitDone(score, rollout.usage, cached))
             return rollout
 
-        return await map_bounded(work, one, limit=self._target.in_flight)
+        return one
+
+    def known(self, blob: str, task: Task, trial: int) -> Rollout | None:
+        """An attempt that the cache has."""
+        found = self._cache.get(self.key(blob, task, trial))
+        return None if found is None else Rollout(task, trial, decode_attempt(found), None, Usage())
+
+    async def batch(
+        self, document: str, blob: str, work: Sequence[tuple[Task, int]], on_done: Callable[[UnitDone], None]
+    ) -> list[Rollout]:
+        """Attempt each (task, trial) with the document. Results are in the order of `work`."""
+        return await map_bounded(work, self.on(document, blob, on_done), limit=self._target.in_flight)
 
     def key(self, blob: str, task: Task, trial: int) -> str:
         """The cache key of a rollout (DESIGN, Caches)."""
@@ -93,10 +129,13 @@ class Roller:
 
     async def _one(self, skill: str, blob: str, task: Task, trial: int, health: _Health) -> Rollout:
         key = self.key(blob, task, trial)
-        known = self._cache.get(key)
+        flight = self._flights.get(key)
+        if flight is not None and flight is not asyncio.current_task():
+            await asyncio.wait([flight])  # its answer is in the cache; where it failed, it is asked for here
+        known = self.known(blob, task, trial)
         if known is not None:
             health.succeeded += 1
-            return Rollout(task, trial, decode_attempt(known), None, Usage())
+            return known
         spent = Usage()
 
         async def ask(request: Request) -> Reply:
@@ -107,15 +146,16 @@ class Roller:
             return reply
 
         try:
-            attempt = await self._environment.attempt(skill, task, ask)
+            async with self._meter.unit():
+                attempt = await self._environment.attempt(skill, task, ask)
+                if attempt.reply:  # never an empty reply: another try may answer
+                    self._cache.put(key, encode_attempt(attempt), "rollout")
         except ModelRefusedError:
             raise
         except (ModelError, EnvironmentFailedError, MeasurementError) as error:
             self._count_failure(health, error)
             return Rollout(task, trial, None, error.message, spent)
         health.succeeded += 1
-        if attempt.reply:  # never an empty reply: another try may answer
-            self._cache.put(key, encode_attempt(attempt), "rollout")
         return Rollout(task, trial, attempt, None, spent)
 
     def _count_failure(self, health: _Health, error: OutsideError) -> None:

@@ -7,21 +7,25 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from skillgit.envs.contract import exact
-from skillgit.errors import MeasurementError
+from skillgit.envs.contract import Task, exact
+from skillgit.errors import MeasurementError, ModelError
 from skillgit.models.usage import Ledger
 from skillgit.store.locks import SkillLock
 from skillgit.store.notes import add_note
-from skillgit.train import documents, scores
+from skillgit.train import documents, pareto, scores
 from skillgit.train.documents import Placed
 from skillgit.train.events import Note, StageStarted, StepFinished
 from skillgit.train.history import records
 from skillgit.train.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
 from skillgit.train.measure import measure_all
 from skillgit.train.messages import Place, epoch_message
+from skillgit.train.optimizer_calls import MOST_UNUSABLE, CallLog
 from skillgit.train.record import Moves, rollout_evidence, write_step
-from skillgit.train.scores import Measurement
+from skillgit.train.schedule import epoch_batches
+from skillgit.train.scores import Measurement, by_metric
 from skillgit.train.session import Session
+from skillgit.train.speculation import Guess
+from skillgit.train.stopping import out_of_patience
 
 
 @dataclass(slots=True)
@@ -31,8 +35,8 @@ class Run:
     Args:
         journal: the journal's tip; None before step 0 is written.
         measured: val measurements by blob: the incumbent's and the best document's.
-        patterns: what failures of this epoch had in common. It is the optimizer's text, so it lives in the
-            evidence and not in the journal.
+        patterns: what failures of this epoch had in common. memory: the meta memory. Both are the optimizer's text,
+            so they live in the evidence and not in the journal.
     """
 
     session: Session
@@ -42,12 +46,63 @@ class Run:
     journal: str | None
     measured: dict[str, Measurement]
     patterns: list[str] = field(default_factory=list)
+    memory: str = ""
+    unusable: int = 0
     evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def steps_per_epoch(self) -> int:
         """As it was when the run began."""
         return int(self.info.settings["steps_per_epoch"])
+
+    def epoch_of(self, step: int) -> int:
+        """The epoch of a step, both from 1."""
+        return (step - 1) // self.steps_per_epoch + 1
+
+    def batch(self, step: int) -> list[Task]:
+        """A step's train tasks, sorted by id: `accumulation` mini-batches of the epoch's seeded order."""
+        chosen = self.session.settings.train
+        tasks = {task.id: task for task in self.session.train}
+        size = len(tasks) if chosen.one_shot else chosen.batch_size * chosen.accumulation
+        batches = epoch_batches(list(tasks), size, chosen.seed, self.epoch_of(step))
+        ids = batches[(step - 1) % self.steps_per_epoch % len(batches)]
+        return [tasks[ident] for ident in sorted(ids)]
+
+    @property
+    def start_length(self) -> int:
+        """Tokens of the document that the run began with."""
+        return int(self.info.settings["start_length"])
+
+    def parent(self, step: int) -> Placed:
+        """The document that a step starts from: the incumbent, or one that is best on some val tasks."""
+        if self.session.settings.train.parent == "pareto" and len(self.state.pool) > 1:
+            known = {blob: by_metric(self.measured[blob], self.session.metric) for blob in self.state.pool}
+            blob = pareto.parent(known, self.session.settings.train.seed, step)
+            if blob is not None and blob != self.state.incumbent:
+                mode = self.document().mode
+                return documents.read_blob(self.session.repo, blob, mode, f"the parent of step {step}")
+        return self.document()
+
+    def told(self, epoch: int) -> list[str]:
+        """The epoch's steps so far, a line each, for the optimizer."""
+        steps = records(self.session.repo, self.journal) if self.journal else []
+        return [
+            f"step {r.step}: {len(r.commits)} edits, {r.decision}"
+            for r in steps
+            if r.epoch == epoch and r.kind == "step"
+        ]
+
+    def plan_ahead(self, step: int) -> None:
+        """Name the step that may be rolled out ahead of time."""
+        session = self.session
+        wanted = session.speculates and step <= self.info.total_steps
+        session.ahead.plan(self.batch(step) if wanted else ())
+
+    def guess(self, guess: Guess, free: int | None = None) -> None:
+        """Use free slots of the target for the planned step on the document that it will probably start from."""
+        if self.session.speculates:
+            roller = self.session.roller("rollout")
+            self.session.ahead.fill(roller, roller.in_flight if free is None else free, guess)
 
     def place(self, step: int, epoch: int) -> Place:
         """What messages of a step say about themselves."""
@@ -75,8 +130,15 @@ class Run:
         repeats = session.settings.evaluation.repeats
         total = len(session.val) * repeats
         session.tell(StageStarted(self.state.step, self.state.epoch, stage, total))
+        guess = Guess(placed.text, placed.blob)
         measurement, rollouts = await measure_all(
-            session.roller(stage), placed.text, placed.blob, session.val, repeats, session.tell
+            session.roller(stage),
+            placed.text,
+            placed.blob,
+            session.val,
+            repeats,
+            session.tell,
+            spare=lambda free, _: self.guess(guess, free),
         )
         if scores.coverage(measurement) < exact(session.settings.evaluation.min_coverage):
             failed = [r for r in rollouts if r.attempt is None]
@@ -95,7 +157,8 @@ class Run:
         record.cost = session.cost()
         record.models = session.model_names
         record.best = exact_text(self.score(state.best))
-        kept = {blob: scores.encode(self.measured[blob]) for blob in (state.incumbent, state.best)}
+        wanted = dict.fromkeys([state.incumbent, state.best, *state.pool])
+        kept = {blob: scores.encode(self.measured[blob]) for blob in wanted if blob in self.measured}
         self.journal = write_step(
             session,
             self.lock,
@@ -114,12 +177,19 @@ class Run:
         session.ledger = Ledger()
         session.tell(_finished(record))
 
-    def tag(self, moves: Moves, record: StepRecord, state: RunState) -> None:
-        """Queue the epoch's annotated tag: made by the epoch's last step."""
+    def end_epoch(self, moves: Moves, record: StepRecord, state: RunState) -> None:
+        """Bring the state to the next epoch, and queue the epoch's annotated tag."""
+        self._tag(moves, record, state)
+        state.closing, state.previous = False, state.incumbent
+        state.epoch = record.epoch + (not state.reason)
+
+    def _tag(self, moves: Moves, record: StepRecord, state: RunState) -> None:
         repo, refs = self.session.repo, self.session.refs
         ref = refs.epoch_tag(self.info.run, record.epoch)
         earlier = records(repo, self.journal) if self.journal else []
-        shown = [r for r in (*earlier, record) if r.epoch == record.epoch and r.kind in ("step", "baseline")]
+        shown = [
+            r for r in (*earlier, record) if r.epoch == record.epoch and r.kind in ("step", "baseline", "slow-update")
+        ]
         record.best = exact_text(self.score(state.best))
         message = epoch_message(self.place(record.step, record.epoch), shown, state, exact_number(record.best))
         tag = repo.objects.write_tag(ref.removeprefix("refs/tags/"), state.tip, message)
@@ -132,7 +202,26 @@ class Run:
             return "val is at its ceiling"
         if state.idle >= self.steps_per_epoch:
             return "nothing fails on train any more"
+        if patience := out_of_patience(state.barren, self.session.settings.train.patience):
+            return patience
         return "all epochs are done" if state.step >= self.info.total_steps else None
+
+    def count_unusable(self, log: CallLog) -> None:
+        """Broken is never "no improvement": an optimizer that gives nothing usable stops the run.
+
+        Raises:
+            ModelError: no usable reply `MOST_UNUSABLE` times in a row, over steps.
+        """
+        before = self.state.unusable
+        self.unusable = 0 if log.usable else before + log.unusable
+        if log.unusable:
+            self.session.tell(Note(f"{log.unusable} optimizer replies could not be used: {log.last_problem}"))
+        if self.unusable >= MOST_UNUSABLE:
+            name = self.session.model_names["optimizer"]
+            raise ModelError(
+                f"{name} gave no usable reply {self.unusable} times in a row; the last: {log.last_problem}",
+                mend="choose another optimizer or mend the endpoint, then run the same command again",
+            )
 
     async def adopt_tip(self) -> bool:
         """People's commits on the branch: theirs becomes the incumbent, even when it scores lower; best stays.

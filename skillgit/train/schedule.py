@@ -50,3 +50,11 @@ def seeded_shuffle(items: Sequence[T], seed: str) -> list[T]:
     shuffled = list(items)
     random.Random(seed).shuffle(shuffled)
     return shuffled
+
+
+def chosen(items: Sequence[T], most: int, seed: str) -> tuple[T, ...]:
+    """A seeded choice of at most `most` items, in their order; all of them where `most` is 0."""
+    if most == 0 or most >= len(items):
+        return tuple(items)
+    places = sorted(seeded_shuffle(range(len(items)), seed)[:most])
+    return tuple(items[place] for place in places)

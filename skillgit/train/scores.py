@@ -10,7 +10,6 @@ from typing import Any, Literal
 from skillgit.errors import MeasurementError
 
 
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """The number that the gate looks at.

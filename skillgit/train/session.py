@@ -14,10 +14,13 @@ from skillgit.models.cache import CallCache
 from skillgit.models.usage import Ledger
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
+from skillgit.train.budget import Meter
 from skillgit.train.events import Event, Listener
-from skillgit.train.gate import GateSettings
+from skillgit.train.gate import GateSettings, gate_settings
 from skillgit.train.rollout import Roller
+from skillgit.train.schedule import chosen
 from skillgit.train.scores import Metric
+from skillgit.train.speculation import Ahead
 
 
 @dataclass(slots=True)
@@ -33,6 +36,8 @@ class Session:
     cache: CallCache
     listener: Listener
     ledger: Ledger = field(default_factory=Ledger)
+    ahead: Ahead = field(default_factory=Ahead)
+    meter: Meter = field(default_factory=Meter)
 
     @property
     def refs(self) -> SkillRefs:
@@ -40,14 +45,43 @@ class Session:
         return SkillRefs(self.name)
 
     @property
+    def train(self) -> tuple[Task, ...]:
+        """The train tasks that runs use: all, or a seeded choice of `train_size`."""
+        return chosen(self.environment.tasks("train"), self.settings.train.train_size, f"{self._seed}/train")
+
+    @property
     def val(self) -> tuple[Task, ...]:
-        """The tasks that the gate measures on."""
-        return self.environment.tasks("val")
+        """The tasks that the gate measures on: all, or a seeded choice of `sel_env_num`."""
+        return chosen(self.environment.tasks("val"), self.settings.evaluation.sel_env_num, f"{self._seed}/val")
+
+    @property
+    def test(self) -> tuple[Task, ...]:
+        """The tasks that `eval_test` scores: all, or a seeded choice of `test_env_num`."""
+        return chosen(self.environment.tasks("test"), self.settings.evaluation.test_env_num, f"{self._seed}/test")
+
+    @property
+    def _seed(self) -> int:
+        return self.settings.train.seed
+
+    @property
+    def form(self) -> Literal["full", "compact"]:
+        """Of the prompts: small local models can follow only the compact ones."""
+        wanted = self.settings.gradient.prompts
+        if wanted == "auto":
+            return "compact" if self.optimizer is not None and self.optimizer.name.startswith("local/") else "full"
+        return wanted
+
+    @property
+    def speculates(self) -> bool:
+        """Whether the next mini-batch may be rolled out ahead: a target that takes one call at a time has no slots
+        to spare, and the embedded model's calls are the machine's own time."""
+        local = self.target.name.startswith("local/")
+        return self.settings.train.speculate and self.target.in_flight > 1 and not local
 
     @property
     def val_digest(self) -> str:
         """`Skill-Val`: scores compare only where it is equal."""
-        return val_digest(self.environment, repeats=self.settings.evaluation.repeats)
+        return val_digest(self.environment, repeats=self.settings.evaluation.repeats, tasks=self.val)
 
     @property
     def target_identity(self) -> dict[str, Any]:
@@ -62,16 +96,15 @@ class Session:
     @property
     def gate(self) -> GateSettings:
         """The gate's rule."""
-        chosen = self.settings.evaluation
-        return GateSettings(chosen.gate_mode, chosen.no_regression, chosen.min_coverage)
+        return gate_settings(self.settings.evaluation)
 
     def gate_text(self, *, missing: int) -> str:
         """`Skill-Gate`: the rule in a word, the metric, tasks that were compared, those that were not, repeats."""
-        chosen = self.settings.evaluation
-        extra = " no_regression" if chosen.no_regression else ""
+        rule = self.settings.evaluation
+        extra = " no_regression" if rule.no_regression else ""
         lost = f" missing={missing}" if missing else ""
         n = len(self.val) - missing
-        return f"{chosen.gate_mode} {self.metric}{extra} n={n}{lost} repeats={chosen.repeats}"
+        return f"{rule.gate_mode} {self.metric}{extra} n={n}{lost} repeats={rule.repeats}"
 
     @property
     def model_names(self) -> dict[str, str]:
@@ -81,11 +114,20 @@ class Session:
 
     def roller(self, stage: str) -> Roller:
         """Makes rollouts whose usage counts as the target's in this stage."""
-        return Roller(self.environment, self.target, self.cache, on_usage=self.spender("target", stage))
+        spender = self.spender("target", stage)
+        return Roller(
+            self.environment, self.target, self.cache, on_usage=spender, flights=self.ahead.flights, meter=self.meter
+        )
 
     def spender(self, role: Literal["target", "optimizer"], stage: str) -> Callable[[Usage], None]:
-        """Counts usage in the ledger."""
-        return lambda usage: self.ledger.add(role, stage, self.model_names[role], usage)
+        """Counts usage in the ledger and against the budget."""
+        name = self.model_names[role]
+
+        def spend(usage: Usage) -> None:
+            self.ledger.add(role, stage, name, usage)
+            self.meter.add(name, usage)
+
+        return spend
 
     def cost(self) -> dict[str, Any]:
         """What the step has spent, as records keep it: totals, `usd` where all prices are known, and the rows."""
@@ -103,6 +145,7 @@ class Session:
 
     async def close(self) -> None:
         """Give everything back."""
+        await self.ahead.close(cancel=True)
         await self.environment.close()
         await self.target.close()
         if self.optimizer is not None and self.optimizer is not self.target:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from skillgit.config import SkillSettings
+from skillgit.document.length import length
 from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import merge_tree
@@ -72,12 +73,15 @@ def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Jou
 def run_settings(settings: SkillSettings, train_tasks: int) -> dict[str, Any]:
     """What a run is started with, and resumed with."""
     chosen = {section: getattr(settings, section).model_dump() for section in RUN_SETTINGS}
-    chosen["steps_per_epoch"] = steps_per_epoch(train_tasks, settings.train.batch_size)
+    train = settings.train
+    # One shot is one step over all train tasks.
+    size = train_tasks if train.one_shot else train.batch_size * train.accumulation
+    chosen["steps_per_epoch"] = steps_per_epoch(train_tasks, size)
     return chosen
 
 
 async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
-    now = run_settings(session.settings, len(session.environment.tasks("train")))
+    now = run_settings(session.settings, len(session.train))
     changed = [s for s in RUN_SETTINGS if now[s] != last.info.settings.get(s)]
     if changed:
         note = f"the unfinished run keeps the settings it began with ({', '.join(changed)} differ now)"
@@ -94,6 +98,8 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
     _announce(run, resumed_at=run.state.step)
     first_step = (last.state.epoch - 1) * run.steps_per_epoch + 1
     run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
+    run.memory = history.memory(session.repo, session.refs.evidence(last.info.run))
+    run.unusable = last.state.unusable
     await run.adopt_tip() if same else await _measure_anew(run)
     return run
 
@@ -136,8 +142,10 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     known = last.scores if last is not None and same else None
     anchors = {placed.blob, blob_at(repo, best, path) if best else None} - {None}
     measured = {blob: m for blob in anchors if blob and (m := comparable(known, blob)) is not None}
-    settings = run_settings(session.settings, len(session.environment.tasks("train")))
-    total = settings["steps_per_epoch"] * session.settings.train.num_epochs
+    settings = run_settings(session.settings, len(session.train))
+    settings["start_length"] = length(placed.text)
+    epochs = 1 if session.settings.train.one_shot else session.settings.train.num_epochs
+    total = settings["steps_per_epoch"] * epochs
     info = RunInfo(run_id, session.name, path, base, settings, total)
     best_blob = blob_at(repo, best, path) if best else None
     state = RunState(
@@ -150,7 +158,10 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
         rejected=list(last.state.rejected) if last is not None and same else [],
     )
     run = Run(session, lock, info, state, None, measured)
+    if last is not None and same:
+        run.memory = history.memory(repo, session.refs.evidence(last.info.run))
     _announce(run, resumed_at=None)
+    run.plan_ahead(1)
     await run.measure(placed, "baseline")
     if best is not None and best_blob is not None:
         await run.measure(documents.read(repo, best, path), "baseline")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support import repos
 from support.server import Answer, Call, Responder, Server, serve
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
@@ -34,6 +35,12 @@ DOCUMENT = "skills/topics/SKILL.md"
 BEST = "skills/topics/best_skill.md"
 BRANCH = "refs/heads/skill/topics"
 BEST_REF = "refs/skillgit/best/topics"
+PLAIN: dict[str, dict[str, Any]] = {
+    "train": {"speculate": False},
+    "gradient": {"success_minibatches": 0},
+    "optimizer": {"use_slow_update": False, "use_meta_skill": False},
+}
+"""What a configuration for tests begins with."""
 RETRY_DELAYS = (
     "openai._base_client.INITIAL_RETRY_DELAY",
     "anthropic._base_client.INITIAL_RETRY_DELAY",
@@ -104,8 +111,13 @@ class ScriptedModel:
 
 
 def configuration(*, limits: str = "{in_flight: 8}", into: str | None = "main", **sections: str) -> str:
-    """A skillgit.yaml with one skill; sections are YAML flow mappings: `train="{num_epochs: 1}"`."""
+    """A skillgit.yaml with one skill; sections are YAML flow mappings: `train="{num_epochs: 1}"`.
+
+    What looks back or ahead is off unless a test asks for it, so that calls can be counted."""
     chosen = {"train": "{num_epochs: 2, batch_size: 8}", "evaluation": "{}", **sections}
+    for section, keys in PLAIN.items():
+        merged = {**keys, **yaml.safe_load(chosen.get(section, "{}"))}
+        chosen[section] = yaml.safe_dump(merged, default_flow_style=True, width=1000).strip()
     if into is not None:
         chosen["merge"] = f"{{into: {into}}}"
     lines = "".join(f"    {section}: {value}\n" for section, value in chosen.items())
@@ -306,7 +318,7 @@ def yard(
 
 def is_reflection(call: Call) -> bool:
     """Whether a call is the optimizer's."""
-    return any("<attempt" in text for _, text in call.turns)
+    return any("<attempt" in text or "<edit " in text for _, text in call.turns)
 
 
 def text_at(root: Path, rev: str, path: str = DOCUMENT) -> str:

@@ -39,6 +39,8 @@ _WORDING = (
     "the {topic} has no power",
 )
 _ATTEMPT = re.compile(r"<attempt\b[^>]*>(.*?)</attempt>", re.DOTALL)
+_EDIT = re.compile(r'<edit id="([^"]+)"')
+_BUDGET_CHOOSE = re.compile(r"Choose at most (\d+) edit")
 _BUDGET = re.compile(r"at most (\d+) edit")
 
 
@@ -118,6 +120,8 @@ class TopicWorld:
 
     def __call__(self, call: Call) -> Answer:
         """The responder for `support.server.serve`."""
+        if "<edit " in call.user:
+            return Answer(self.settle(call.user))
         prompt = next((text for role, text in reversed(call.turns) if role == "user" and "<attempt" in text), None)
         if prompt is not None:
             return Answer(self.propose(prompt))
@@ -143,6 +147,18 @@ class TopicWorld:
             for topic in self.failing(prompt)[:budget]
         ]
         return json.dumps({"reasoning": "Each topic has a code of its own.", "edits": edits})
+
+    def settle(self, prompt: str) -> str:
+        """Of edits in conflict the first stays; of those to choose from the first are chosen."""
+        idents = _EDIT.findall(prompt)
+        if "Settle each conflict" not in prompt:
+            found = _BUDGET_CHOOSE.search(prompt)
+            return json.dumps({"reasoning": "In order.", "selected": idents[: int(found[1]) if found else 1]})
+        edits = []
+        for conflict in re.split(r"^Conflict \d+:$", prompt, flags=re.MULTILINE)[1:]:
+            first = json.loads(re.findall(r"<edit\b[^>]*>(.*?)</edit>", conflict, re.DOTALL)[0])
+            edits.append({**first, "support": _EDIT.findall(conflict)})
+        return json.dumps({"reasoning": "The first is right.", "edits": edits})
 
     def failing(self, prompt: str) -> Sequence[str]:
         """Topics of the attempts whose reply, where it is shown, has not the expected answer; in order, once each."""

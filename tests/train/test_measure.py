@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from skillgit.envs.contract import Environment
 from skillgit.errors import ModelError
 from skillgit.models.base import Request
 from skillgit.train.gate import GateSettings
-from skillgit.train.measure import Gated, measure_against, measure_all
+from skillgit.train.measure import Gated, Rules, measure_against, measure_all
 from skillgit.train.rollout import Roller
 from skillgit.train.scores import HARD, Measurement, Trial
 
@@ -50,24 +51,23 @@ async def against(
     model: ScriptedModel,
     current: Measurement,
     *,
-    wave: int = 3,
     racing: bool = True,
+    eager: bool = False,
     repeats: int = 1,
     settings: GateSettings | None = None,
+    cache: MemoryCache | None = None,
 ) -> Gated:
-    return await measure_against(
-        Roller(environment, model, MemoryCache(), on_usage=lambda _: None),
+    gated = await measure_against(
+        Roller(environment, model, cache or MemoryCache(), on_usage=lambda _: None),
         "Do it.\n",
         "blob",
         environment.tasks("val"),
         current,
-        settings=settings or GateSettings(min_coverage=0.5),
-        metric=HARD,
-        repeats=repeats,
-        wave=wave,
-        racing=racing,
-        on_done=lambda _: None,
+        Rules(settings or GateSettings(min_coverage=0.5), HARD, repeats, racing, eager),
+        lambda _: None,
     )
+    await asyncio.gather(*gated.left)
+    return gated
 
 
 async def test_all_tasks_with_their_trials(environment: Environment) -> None:
@@ -89,11 +89,16 @@ async def test_an_accepted_candidate_is_measured_on_all(environment: Environment
     assert len(gated.rollouts) == 8
 
 
-@pytest.mark.parametrize(("wave", "asked"), [(1, 2), (2, 2), (3, 3), (8, 8)])
-async def test_a_hopeless_one_ends_after_the_wave_that_decides(environment: Environment, wave: int, asked: int) -> None:
-    """The incumbent fails 6 and 7 alone, so these come first; after both fail again nothing can be won."""
-    model = ScriptedModel(solving(0, 1, 2, 3, 4, 5), in_flight=1)
-    gated = await against(environment, model, incumbent(0, 1, 2, 3, 4, 5), wave=wave)
+@pytest.mark.parametrize(
+    ("in_flight", "eager", "asked"), [(1, True, 2), (2, False, 2), (3, False, 2), (8, False, 2), (8, True, 8)]
+)
+async def test_a_hopeless_one_ends_when_it_is_decided(
+    environment: Environment, in_flight: int, eager: bool, asked: int
+) -> None:
+    """The incumbent fails 6 and 7 alone, so these come first; after both fail again nothing can be won. Only an eager
+    measurement has begun others by then."""
+    model = ScriptedModel(solving(0, 1, 2, 3, 4, 5), in_flight=in_flight)
+    gated = await against(environment, model, incumbent(0, 1, 2, 3, 4, 5), eager=eager)
     assert gated.verdict.decision == "reject"
     assert len(model.requests) == asked
     assert [r.turns[-1].text for r in model.requests[:2]] == ["val 6?", "val 7?"]
@@ -105,7 +110,7 @@ async def test_a_hopeless_one_ends_after_the_wave_that_decides(environment: Envi
 
 async def test_without_racing_all_is_measured_and_the_record_is_the_same(environment: Environment) -> None:
     quick, slow = ScriptedModel(solving(0)), ScriptedModel(solving(0))
-    raced = await against(environment, quick, incumbent(0, 1, 2), wave=2)
+    raced = await against(environment, quick, incumbent(0, 1, 2))
     whole = await against(environment, slow, incumbent(0, 1, 2), racing=False)
     assert (whole.verdict, whole.measurement) == (raced.verdict, raced.measurement)
     assert len(quick.requests) < len(slow.requests) == 8
@@ -121,14 +126,47 @@ async def test_errors_are_missing_not_zero(environment: Environment) -> None:
 
 async def test_too_many_errors_are_indecisive(environment: Environment) -> None:
     model = ScriptedModel(solving(*range(8), fail=(3, 4, 5)), in_flight=1)
-    gated = await against(environment, model, incumbent(0, 1), settings=GateSettings(min_coverage=0.75), wave=8)
+    gated = await against(environment, model, incumbent(0, 1), settings=GateSettings(min_coverage=0.75))
     assert gated.verdict.decision == "indecisive"
 
 
 async def test_repeats_are_trials_of_the_same_task(environment: Environment) -> None:
     model = ScriptedModel(solving(*range(8)), in_flight=1)
     current: Measurement = dict.fromkeys(IDS, (ZERO, ONE))
-    gated = await against(environment, model, current, repeats=2, wave=2)
+    gated = await against(environment, model, current, repeats=2)
     assert len(model.requests) == 16
     assert gated.measurement["val-0"] == (ONE, ONE)
     assert gated.verdict.before == Fraction(1, 2)
+
+
+async def test_what_the_cache_has_is_looked_at_first(environment: Environment) -> None:
+    """A measurement that was cut off goes on without a call where what it had decides."""
+    cache = MemoryCache()
+    first = ScriptedModel(solving(0, 1, 2, 3, 4, 5), in_flight=1)
+    await against(environment, first, incumbent(0, 1, 2, 3, 4, 5), cache=cache)
+    again = ScriptedModel(solving(0, 1, 2, 3, 4, 5), in_flight=8)
+    gated = await against(environment, again, incumbent(0, 1, 2, 3, 4, 5), cache=cache, eager=True)
+    assert (gated.verdict.decision, gated.verdict.prefix, again.requests) == ("reject", 2, [])
+
+
+async def test_the_rest_is_begun_once_the_candidate_is_ahead(environment: Environment) -> None:
+    """It wins 6, so all others are needed to accept it, and all are asked for."""
+    model = ScriptedModel(solving(0, 1, 2, 3, 4, 5, 6), in_flight=8)
+    gated = await against(environment, model, incumbent(0, 1, 2, 3, 4, 5))
+    assert (gated.verdict.decision, len(model.requests)) == ("accept", 8)
+
+
+async def test_free_slots_are_told_with_who_is_ahead(environment: Environment) -> None:
+    told: list[tuple[int, bool]] = []
+    model = ScriptedModel(solving(*range(8)), in_flight=5)
+    await measure_against(
+        Roller(environment, model, MemoryCache(), on_usage=lambda _: None),
+        "Do it.\n",
+        "blob",
+        environment.tasks("val"),
+        incumbent(0, 1, 2, 3, 4, 5, 6),
+        Rules(GateSettings(), HARD),
+        lambda _: None,
+        spare=lambda free, ahead: told.append((free, ahead)),
+    )
+    assert told == [(2, True)]  # five, and then the last three, after val-7 was won

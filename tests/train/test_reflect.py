@@ -15,8 +15,8 @@ from support.training import MemoryCache, ScriptedModel
 
 from skillgit.envs.contract import Attempt, Environment, Score, Task
 from skillgit.models.base import Request, Usage
-from skillgit.train.optimizer_calls import OptimizerCalls
-from skillgit.train.reflect import Memory, Minibatch, Reflection, Reflector, failed, minibatches
+from skillgit.train.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
+from skillgit.train.reflect import Memory, Minibatch, Reflection, failed, minibatches, reflect
 from skillgit.train.rollout import Rollout
 from skillgit.train.scores import HARD, SOFT
 
@@ -65,26 +65,37 @@ def test_failed_is_what_the_metric_can_still_win(metric: Any, expected: bool) ->
 
 
 class Bench:
-    """A reflector whose optimizer gives one patch for every prompt."""
+    """A bench whose optimizer gives one patch for every prompt."""
 
-    def __init__(self, folder: Path, reply: Any = None, *, reveal: str = "answer", scorer: str = "exact") -> None:
+    def __init__(
+        self, folder: Path, reply: Any = None, *, reveal: str = "answer", scorer: str = "exact", meta: str = ""
+    ) -> None:
         settings = f"description: Some tasks.\nextract: whole\nscorer: {scorer}\nreveal: {reveal}\n"
         self.environment: Environment = environments.load(environments.write_env(folder / "env", settings))
         patch = reply if reply is not None else {"reasoning": "They all lack it.", "edits": []}
         text = patch if isinstance(patch, str) else json.dumps(patch)
         self.model = ScriptedModel(lambda _: text, in_flight=2)
         calls = OptimizerCalls(self.model, MemoryCache(), "r1", on_usage=lambda _: None)
-        self.reflector = Reflector(calls, self.environment, "full")
+        self.log = CallLog()
+        self.optimizer = StepOptimizer(calls, 3, self.log, self.environment, meta)
         self.told = 0
 
     def _done(self, _: object) -> None:
         self.told += 1
 
     async def reflect(
-        self, rollouts: Sequence[Rollout], *, budget: int = 4, memory: Memory | None = None, size: int = 8
+        self,
+        rollouts: Sequence[Rollout],
+        *,
+        budget: int = 4,
+        memory: Memory | None = None,
+        size: int = 8,
+        skill_aware: bool = False,
     ) -> Reflection:
         batches = minibatches(rollouts, size, HARD, "1", failure_only=False)
-        return await self.reflector.reflect(3, DOCUMENT, batches, budget, memory or Memory(), self._done)
+        return await reflect(
+            self.optimizer, DOCUMENT, batches, budget, memory or Memory(), self._done, skill_aware=skill_aware
+        )
 
     def prompts(self) -> list[Request]:
         return self.model.requests
@@ -190,7 +201,8 @@ PATCH = {
 
 
 async def test_proposals_keep_rank_and_bounded_support(tmp_path: Path) -> None:
-    found = await Bench(tmp_path, PATCH).reflect(some(3), budget=3)
+    bench = Bench(tmp_path, PATCH)
+    found = await bench.reflect(some(3), budget=3)
     assert [(p.edit.content, p.support, p.rank, p.source) for p in found.proposals] == [
         ("- a", 2, 0, "failure"),
         ("- b", 3, 1, "failure"),  # no more attempts than were shown
@@ -198,7 +210,7 @@ async def test_proposals_keep_rank_and_bounded_support(tmp_path: Path) -> None:
     ]  # and "- d" is beyond the budget
     assert found.proposals[0].edit.reason == "why"
     assert found.patterns == ("They all lack it.",)
-    assert found.log.usable == 1
+    assert bench.log.usable == 1
 
 
 async def test_order_is_that_of_the_minibatches(tmp_path: Path) -> None:
@@ -208,7 +220,7 @@ async def test_order_is_that_of_the_minibatches(tmp_path: Path) -> None:
     assert bench.told == 5
     assert bench.model.most_busy == 2
     assert len(found.patterns) == 3  # what successes have in common is no pattern of failures
-    assert [entry["stage"] for entry in found.log.entries] == [
+    assert [entry["stage"] for entry in bench.log.sorted()] == [
         "failure/1",
         "failure/2",
         "failure/3",
@@ -218,9 +230,54 @@ async def test_order_is_that_of_the_minibatches(tmp_path: Path) -> None:
 
 
 async def test_an_unusable_reply_proposes_nothing(tmp_path: Path) -> None:
-    found = await Bench(tmp_path, "I would rather not.").reflect(some(1))
+    bench = Bench(tmp_path, "I would rather not.")
+    found = await bench.reflect(some(1))
     assert (found.proposals, found.patterns) == ((), ())
-    assert found.log.unusable == 1
+    assert bench.log.unusable == 1
+
+
+@pytest.mark.parametrize(
+    ("budget", "successes", "stages"),
+    [
+        (4, 1, ["failure/1", "success/1"]),  # three failures leave room for one more edit
+        (3, 1, ["failure/1"]),  # they can use it up
+        (None, 1, ["failure/1", "success/1"]),
+        (3, 0, ["failure/1", "success/1", "success/2", "success/3"]),  # all, always
+        (4, 2, ["failure/1", "success/1", "success/2"]),
+    ],
+)
+def test_successes_are_asked_about_where_failures_leave_room(
+    budget: int | None, successes: int, stages: list[str]
+) -> None:
+    rollouts = [*some(3), *some(12, 1)[3:]]
+    found = minibatches(rollouts, 3, HARD, "1", successes=successes, budget=budget)
+    assert [batch.stage for batch in found] == stages
+
+
+def test_another_variant_sees_other_minibatches() -> None:
+    one, two = (minibatches(some(10), 4, HARD, "1", variant=variant) for variant in (1, 2))
+    assert [batch.stage for batch in two] == ["2/failure/1", "2/failure/2", "2/failure/3"]
+    assert [ids for _, ids in ids(one)] != [ids for _, ids in ids(two)]
+
+
+async def test_meta_memory_reaches_the_prompt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, meta="Short rules work here.")
+    await bench.reflect([*some(2), *some(4, 1)[2:]])
+    for request in bench.prompts():
+        assert "<notes>Short rules work here.</notes>" in request.turns[0].text
+    plain = Bench(tmp_path / "plain")
+    await plain.reflect(some(1))
+    assert "<notes>" not in plain.prompts()[0].turns[0].text
+
+
+async def test_lapses_are_asked_for_apart_and_read(tmp_path: Path) -> None:
+    patch = {"reasoning": "", "edits": [], "appendix_notes": ["Answer in one word."]}
+    off, on = Bench(tmp_path / "off", patch), Bench(tmp_path / "on", patch)
+    assert (await off.reflect(some(1))).notes == ()
+    assert (await on.reflect(some(1), skill_aware=True)).notes == (("failure", ("Answer in one word.",)),)
+    without, with_ = (bench.prompts()[0].system for bench in (off, on))
+    assert with_.startswith(without)
+    assert "appendix_notes" in with_.removeprefix(without)
 
 
 async def test_no_prompt_holds_words_of_a_built_in_environment() -> None:

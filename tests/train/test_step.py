@@ -100,8 +100,8 @@ async def test_an_early_rejection_records_what_it_could_have_reached(yard: MakeY
     last = step.commits[-1]
     assert training.trailer(here.root, last, "Skill-Score-Max") == "0.500000"
     assert training.trailer(here.root, last, "Skill-Score") == ""
-    # Racing: two waves of four val tasks instead of four.
-    assert step.cost["calls"] == 8 + 2 + 8
+    # Racing: the eight that decide instead of all sixteen, and what was under way by then.
+    assert 8 + 2 + 8 <= step.cost["calls"] <= 8 + 2 + 8 + 3
 
 
 async def test_waves_and_racing_never_change_the_record(yard: MakeYard) -> None:
@@ -372,7 +372,7 @@ async def test_too_many_val_errors_are_indecisive_and_stop_the_run_after_three(y
 
 async def test_one_seed_one_run(yard: MakeYard) -> None:
     """Batches and prompts come from the seed alone: a second repository sees the very same calls."""
-    here = yard(training.mixed(), config=TWO_STEPS)
+    here = yard(training.mixed(), config=TWO_STEPS.replace("evaluation: {", "evaluation: {racing: false, "))
     await here.train()
     first = {json.dumps(call.body, sort_keys=True) for call in here.server.calls}
     count = here.server.count
