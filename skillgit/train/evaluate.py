@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-from skillgit.envs.contract import Split
+from skillgit.envs.contract import Split, Task
 from skillgit.envs.digests import tasks_digest
 from skillgit.errors import ConfigError, MeasurementError, RepositoryError
 from skillgit.store.notes import add_note
@@ -74,10 +75,20 @@ async def evaluate(session: Session, commit: str, split: Split, *, repeats: int 
 
 
 async def evaluate_document(
-    session: Session, placed: Placed, commit: str, split: Split, *, repeats: int = 1
+    session: Session,
+    placed: Placed,
+    commit: str,
+    split: Split,
+    *,
+    repeats: int = 1,
+    tasks: Sequence[Task] | None = None,
 ) -> Evaluation:
-    """Measure a document that need not be in a commit."""
-    tasks = session.environment.tasks(split)
+    """Measure a document that need not be in a commit.
+
+    Args:
+        tasks: those of the split to measure on; all of them where it is None.
+    """
+    tasks = session.environment.tasks(split) if tasks is None else tasks
     if not tasks:
         raise ConfigError(f"{session.settings.env}: the {split} split has no tasks", mend=f"add tasks to {split}")
     session.tell(StageStarted(0, 0, split, len(tasks) * repeats))
@@ -100,7 +111,7 @@ async def evaluate_document(
         errors=len(errors),
         hard=hard,
         soft=soft,
-        digest=tasks_digest(session.environment, split, repeats=repeats),
+        digest=tasks_digest(session.environment, split, repeats=repeats, tasks=tasks),
         target=session.target.name,
         measurement=measurement,
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
+from skillgit.train import calibrate
+from skillgit.train.budget import BudgetSpent
 from skillgit.train.drafting import Drafter
 from skillgit.train.epoch_end import close_epoch
 from skillgit.train.events import Note, RunFinished
@@ -19,6 +21,8 @@ from skillgit.train.run import Run
 from skillgit.train.session import Session
 from skillgit.train.start import begin
 from skillgit.train.step import next_step, take
+from skillgit.train.stopping import Interrupts
+from skillgit.train.testing import score_test
 
 SMALL_VAL = 20
 """Below this many val tasks one task is more than five points, and a note says so."""
@@ -26,7 +30,13 @@ SMALL_VAL = 20
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a training ended. Scores are the gate metric of the best document, before and after the run."""
+    """How a training ended. Scores are the gate metric of the best document, before and after the run.
+
+    Args:
+        run: empty where the budget ended before the first document was measured.
+        finished: False where the same command goes on: a budget was used up.
+        test: scores on test of the first and the best document, with `eval_test`.
+    """
 
     skill: str
     run: str
@@ -38,6 +48,8 @@ class Outcome:
     rejected: int
     best_commit: str
     best_blob: str
+    finished: bool = True
+    test: tuple[Fraction, Fraction] | None = None
 
     @property
     def improved(self) -> bool:
@@ -50,20 +62,41 @@ class Outcome:
         for key in ("before", "after"):
             score = getattr(self, key)
             found[key] = None if score is None else round(float(score), 6)
-        return {**found, "improved": self.improved}
+        test = None if self.test is None else {"before": float(self.test[0]), "after": float(self.test[1])}
+        return {**found, "test": test, "improved": self.improved}
 
 
-async def train(session: Session, lock: SkillLock, *, fresh: bool = False) -> Outcome:
-    """Train one skill to the end of its run. The lock is held by the caller.
+async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop: Interrupts | None = None) -> Outcome:
+    """Train one skill to the end of its run, or of the budget. The lock is held by the caller.
+
+    Args:
+        stop: asks, between two steps, whether a person wants the command to end.
 
     Raises:
         UsageError: refused. OutsideError: models or environment failed; the run can be resumed.
+        InterruptedRunError: a person wanted it.
     """
     if session.optimizer is None:
         raise ConfigError("training needs an optimizer model", mend="set models.optimizer")
     session.repo.identity()
     _say_what_limits(session)
-    run = await begin(session, lock, fresh=fresh)
+    run: Run | None = None
+    try:
+        run = await begin(session, lock, fresh=fresh)
+        await _steps(run, stop)
+        test = await score_test(run) if session.settings.evaluation.eval_test else None
+    except BudgetSpent as spent:
+        return _unfinished(session, run, spent.reason)
+    finally:
+        await session.ahead.close()
+    return replace(_outcome(session, run), test=test)
+
+
+async def _steps(run: Run, stop: Interrupts | None) -> None:
+    """From entry to entry of the journal, to the run's end."""
+    session = run.session
+    if session.optimizer is None:
+        raise AssertionError("the caller has looked")
     calls = OptimizerCalls(
         session.optimizer,
         session.cache,
@@ -74,32 +107,40 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False) -> Ou
     drafter = Drafter(run, calls)
     if run.state.indecisive >= MOST_INDECISIVE:
         run.state.indecisive = 0  # what had stopped the run was mended: it gets as many tries again
-    try:
-        while run.state.status == "running":
-            await run.adopt_tip()
-            if run.state.status == "running":
-                await _next(run, drafter, calls)
-    finally:
-        await session.ahead.close()
-    return _outcome(session, run)
-
-
-async def _next(run: Run, drafter: Drafter, calls: OptimizerCalls) -> None:
-    """The next entry of the journal: a step, or what ends the epoch."""
-    if run.state.closing:
-        await close_epoch(run, calls)
-    else:
-        await take(next_step(run), drafter)
+    while run.state.status == "running":
+        if stop is not None:
+            stop.check()
+        if session.meter.reason is not None:
+            raise BudgetSpent(session.meter.reason)
+        await run.adopt_tip()
+        if run.state.status != "running":
+            return
+        if run.state.closing:
+            await close_epoch(run, calls)
+        else:
+            await take(next_step(run), drafter)
 
 
 def _outcome(session: Session, run: Run) -> Outcome:
     state = run.state
     session.tell(RunFinished(state.reason, state.step, state.accepted_count, state.rejected_count))
+    return _so_far(session, run, state.reason)
+
+
+def _unfinished(session: Session, run: Run | None, reason: str) -> Outcome:
+    session.tell(Note(f"{reason}; the same command goes on from here"))
+    if run is None:
+        return Outcome(session.name, "", reason, None, None, 0, 0, 0, "", "", finished=False)
+    return replace(_so_far(session, run, reason), finished=run.state.status == "finished")
+
+
+def _so_far(session: Session, run: Run, reason: str) -> Outcome:
+    state = run.state
     first = records(session.repo, run.journal)[0] if run.journal else None
     return Outcome(
         skill=session.name,
         run=run.info.run,
-        reason=state.reason,
+        reason=reason,
         before=exact_number(first.best) if first else None,
         after=run.score(state.best),
         steps=state.step,
@@ -115,3 +156,11 @@ def _say_what_limits(session: Session) -> None:
     tasks = len(session.val)
     if tasks < SMALL_VAL:
         session.tell(Note(f"val has only {tasks} tasks: one task is {100 / tasks:.0f} points of the score"))
+    calibration = calibrate.find(session)
+    noise = calibrate.warning(calibration, session.settings.evaluation) if calibration is not None else None
+    if noise is not None:
+        session.tell(Note(noise))
+    chosen = session.settings.optimizer
+    ignored = [key for key in ("use_slow_update", "use_meta_skill") if key in chosen.model_fields_set]
+    if session.form == "compact" and any(getattr(chosen, key) for key in ignored):
+        session.tell(Note("the compact prompts have no slow update and no meta memory: gradient.prompts is compact"))

@@ -15,6 +15,7 @@ from skillgit.envs.loading import load_environment
 from skillgit.errors import ConfigError
 from skillgit.models.base import Model
 from skillgit.models.cache import CallCache
+from skillgit.models.limiter import Limiter
 from skillgit.models.registry import open_model
 from skillgit.store.refs import HEADS
 from skillgit.store.repository import Repository
@@ -32,12 +33,14 @@ class Project:
         root: where configuration and environments are read from: the work tree, or, for a bare repository, a
             temporary copy of what HEAD's tree holds.
         temporary: the copies of trees that a bare repository needs, by revision.
+        limiters: the slots of each endpoint, which all roles share.
     """
 
     repo: Repository
     config: Config
     root: Path
     temporary: dict[str, tempfile.TemporaryDirectory[str]] = field(default_factory=dict)
+    limiters: dict[str, Limiter] = field(default_factory=dict)
 
     @classmethod
     def open(cls, start: Path, overrides: Iterable[tuple[str, str, str]] = ()) -> Project:
@@ -79,7 +82,7 @@ class Project:
             chosen = strictyaml.validate(ModelSettings, override, "--target", None)
         else:
             chosen = self.config.model(name, "target" if role == "target" else "optimizer")
-        return open_model(chosen, self.config.limits, yes=yes, say=say, root=self.root)
+        return open_model(chosen, self.config.limits, yes=yes, say=say, root=self.root, limiters=self.limiters)
 
     def session(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -309,6 +310,7 @@ def _finished(record: StepRecord) -> StepFinished:
         reason=record.reason,
         calls=int(record.cost["calls"]),
         tokens=int(record.cost["tokens"]),
+        usd=None if record.cost.get("usd") is None else Decimal(record.cost["usd"]),
     )
 
 

@@ -1,0 +1,97 @@
+"""Opens what a training or its estimate needs, with the person's wishes: budget, listeners, Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillgit.cli import opened
+from skillgit.cli.output import say
+from skillgit.errors import InterruptedRunError
+from skillgit.store.locks import SkillLock
+from skillgit.train import documents
+from skillgit.train.budget import Budget, Meter, require_prices
+from skillgit.train.callbacks import Listeners
+from skillgit.train.estimate import Estimate, too_small
+from skillgit.train.estimate import estimate as estimated
+from skillgit.train.estimate_stages import survey
+from skillgit.train.eventlog import EventLog
+from skillgit.train.events import Note
+from skillgit.train.loop import Outcome, train
+from skillgit.train.project import Project
+from skillgit.train.session import Session
+from skillgit.train.start import RUN_SETTINGS, base_of
+from skillgit.train.stopping import MEND, Interrupts
+from skillgit.train.trackers import Training, open_tracker
+
+
+def run(
+    project: Project,
+    name: str,
+    *,
+    fresh: bool,
+    budget: Budget,
+    events: Path | None,
+    trackers: Sequence[str],
+    yes: bool,
+) -> Outcome:
+    """Train, with everything that watches.
+
+    Raises:
+        InterruptedRunError: a person stopped it; the same command goes on.
+    """
+
+    async def work(session: Session) -> Outcome:
+        _hold_to(session, budget)
+        listeners = Listeners([session.listener, *watchers])
+        session.listener = listeners
+        try:
+            with SkillLock.acquire(session.repo, name) as lock:
+                _warn(session, budget)
+                with Interrupts(lambda text: session.tell(Note(text))) as stop:
+                    return await train(session, lock, fresh=fresh, stop=stop)
+        finally:
+            listeners.close()
+
+    settings = project.config.skill(name)
+    sections = {section: getattr(settings, section).model_dump() for section in RUN_SETTINGS}
+    models = {role: project.config.model(name, role).model for role in ("target", "optimizer")}
+    # Before the display begins: a tracker may ask for a key.
+    watchers = [open_tracker(t, Training(name, sections, models, project.repo.state_dir)) for t in trackers]
+    if events is not None:
+        watchers.append(EventLog(events))
+    try:
+        return opened.run(opened.with_session(project, name, work, optimizer=True, yes=yes))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise InterruptedRunError("interrupted", mend=MEND) from None
+
+
+def estimate(project: Project, name: str, budget: Budget, *, yes: bool) -> Estimate:
+    """What a whole new run will take; no call is made."""
+
+    async def work(session: Session) -> Estimate:
+        require_prices(budget, [model for model in session.model_names.values() if model])
+        return _estimate(session)
+
+    say(f"an estimate of a whole run of {name}; no call is made")
+    return opened.run(opened.with_session(project, name, work, optimizer=True, yes=yes))
+
+
+def _hold_to(session: Session, budget: Budget) -> None:
+    require_prices(budget, [model for model in session.model_names.values() if model])
+    session.meter = Meter(budget)
+
+
+def _warn(session: Session, budget: Budget) -> None:
+    """A budget that cannot pay for a few proposals is said before any of it is spent."""
+    short = too_small(budget, _estimate(session)) if budget else None
+    if short is not None:
+        session.tell(Note(short))
+
+
+def _estimate(session: Session) -> Estimate:
+    repo, settings = session.repo, session.settings
+    start = repo.read_ref(session.refs.branch) or base_of(repo, settings)
+    placed = documents.read(repo, start, settings.document)
+    return estimated(survey(session, placed.text))
