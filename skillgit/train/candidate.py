@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from skillgit.document import Edit, apply_edits
 from skillgit.redact import PERSONAL, find
-from skillgit.train.proposals import Proposal
+from skillgit.train.proposals import Dropped, Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,25 @@ def build(document: str, proposals: Sequence[Proposal]) -> Candidate:
             document, known = after.document, held
         outcomes.append(EditOutcome(edit, proposal.support, proposal.source, status, reason, document))
     return Candidate(document, tuple(outcomes))
+
+
+def applicable(document: str, proposals: Sequence[Proposal]) -> tuple[list[Proposal], list[Dropped]]:
+    """Leave out what would not change the document, before it uses up the learning rate.
+
+    An edit whose target another edit brings is kept: it may apply after that one.
+    """
+    fit, unfit = [], []
+    for proposal in proposals:
+        report = apply_edits(document, [proposal.edit]).reports[0]
+        target = " ".join(proposal.edit.target.split())
+        follows = report.status == "unmatched" and any(
+            target and target in " ".join(other.edit.content.split()) for other in proposals if other is not proposal
+        )
+        if report.status == "applied" or follows:
+            fit.append(proposal)
+        else:
+            unfit.append(Dropped(proposal, f"{report.status}: {report.reason}"))
+    return fit, unfit
 
 
 def extend(built: Candidate, proposals: Sequence[Proposal]) -> Candidate:

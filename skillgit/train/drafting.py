@@ -12,13 +12,14 @@ from skillgit.document.length import length, limit, over
 from skillgit.redact import redact
 from skillgit.train import scores
 from skillgit.train.aggregate import aggregate, mechanical
-from skillgit.train.candidate import Candidate, EditOutcome, build, extend
+from skillgit.train.candidate import Candidate, EditOutcome, applicable, build, extend
 from skillgit.train.compaction import compact
 from skillgit.train.documents import Placed
 from skillgit.train.events import StageStarted
 from skillgit.train.examples import examples, fill
+from skillgit.train.grounding import Evidence, doubting, evidence, weigh
 from skillgit.train.measure import trials_of
-from skillgit.train.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
+from skillgit.train.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer, no_doubt
 from skillgit.train.prompts import data
 from skillgit.train.proposals import Dropped, Proposal
 from skillgit.train.proposers import Context, ask_proposer, find_proposer
@@ -185,6 +186,7 @@ class Drafter:
                 session.tell,
                 form=session.form,
                 skill_aware=chosen.use_skill_aware_reflection and session.form == "full",
+                doubt=doubting(self._shown(work)) if session.form == "full" else no_doubt,
             )
             work.found.patterns += reflection.patterns
             notes = gather(reflection.notes, chosen.skill_aware_appendix_source)
@@ -205,14 +207,20 @@ class Drafter:
         session, settings = work.run.session, work.run.session.settings
         asked = work.optimizer if session.form == "full" else None
         document = work.parent.text
+        proposals = weigh(proposals, self._shown(work))
         together = await aggregate(proposals, document, asked, settings.gradient.merge_batch_size)
+        fit, unfit = applicable(document, together.kept)
         budget = work.found.budget
         if settings.optimizer.rate_control == "autonomous" and asked is not None and budget is not None:
-            rate = await autonomous_rate(together.kept, document, self._evidence(work), budget, asked)
+            rate = await autonomous_rate(fit, document, self._evidence(work), budget, asked)
             budget = work.found.budget = rate.edits
-        selected = await select(together.kept, budget, document, asked)
-        work.found.dropped += [*together.dropped, *together.merged, *selected.dropped]
+        selected = await select(fit, budget, document, asked)
+        work.found.dropped += [*together.dropped, *together.merged, *unfit, *selected.dropped]
         return selected.chosen
+
+    def _shown(self, work: Work) -> Evidence:
+        session = work.run.session
+        return evidence(work.rollouts, work.parent.text, session.environment, session.metric)
 
     def _evidence(self, work: Work) -> StepEvidence:
         trials = trials_of(work.rollouts)

@@ -17,6 +17,11 @@ from skillgit.train.rollout import Cache
 
 T = TypeVar("T")
 
+
+def no_doubt(_: object) -> None:
+    """Every value that can be read is taken."""
+
+
 SCORING = {
     "exact": "the answer has to be equal to an accepted answer",
     "f1": "by the words that the answer shares with an accepted answer",
@@ -65,12 +70,21 @@ class OptimizerCalls:
         """The backend."""
         return self._model
 
-    async def ask(self, step: int, stage: str, request: Request, read: Callable[[str], T], log: CallLog) -> T | None:
+    async def ask(
+        self,
+        step: int,
+        stage: str,
+        request: Request,
+        read: Callable[[str], T],
+        log: CallLog,
+        doubt: Callable[[T], str | None] = no_doubt,
+    ) -> T | None:
         """Ask, and read the reply.
 
         Args:
             stage: `failure/2`; together with the prompt it names the call.
             read: turns the reply's text into a value, raising ReplyError where it cannot be used.
+            doubt: what is probably wrong with a value: said once, and then taken as it is, if it comes again.
 
         Returns: None where neither the first reply nor a firmer retry could be read; it is kept in the log.
 
@@ -87,9 +101,18 @@ class OptimizerCalls:
                 log.usable += 1
                 return value
         async with self._meter.unit():
-            return await self._asked(key, stage, request, read, log)
+            return await self._asked(key, stage, request, read, log, doubt)
 
-    async def _asked(self, key: str, stage: str, request: Request, read: Callable[[str], T], log: CallLog) -> T | None:
+    async def _asked(
+        self,
+        key: str,
+        stage: str,
+        request: Request,
+        read: Callable[[str], T],
+        log: CallLog,
+        doubt: Callable[[T], str | None],
+    ) -> T | None:
+        doubted: tuple[str, T] | None = None
         for attempt in range(2):
             reply = await self._model.complete(request)
             self._on_usage(reply.usage)
@@ -97,6 +120,10 @@ class OptimizerCalls:
                 if not reply.complete:
                     raise ReplyError("the reply was cut off by the token limit")
                 value = read(reply.text)
+                problem = doubt(value) if attempt == 0 else None
+                if problem is not None:
+                    doubted = reply.text, value
+                    raise ReplyError(problem)
             except ReplyError as error:
                 log.last_problem = error.message
                 log.entries.append(_entry(stage, attempt, request, reply.text, error.message))
@@ -109,6 +136,10 @@ class OptimizerCalls:
             log.entries.append(_entry(stage, attempt, request, reply.text, None))
             log.usable += 1
             return value
+        if doubted is not None:
+            self._cache.put(key, {"text": doubted[0]}, "optimizer")
+            log.usable += 1
+            return doubted[1]
         log.unusable += 1
         return None
 

@@ -21,6 +21,8 @@ class Proposal:
         rank: its place in its patch (from 0), an optimizer's own order of importance.
         batch: names the minibatch whose attempts asked for it. Support of one minibatch is never added to itself, for
             the attempts may be the same; where it is empty, the attempts are taken as its own.
+        stated: failed attempts whose answer it states. invented: it holds a code or number that nothing shown has
+            (`skillgit.train.grounding`).
     """
 
     edit: Edit
@@ -28,6 +30,8 @@ class Proposal:
     source: Source
     rank: int
     batch: str = ""
+    stated: int = 0
+    invented: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,12 @@ def key_of(edit: Edit) -> tuple[str, str, str]:
     return op, target, "" if op == "delete" else squeezed(edit.content)
 
 
-def weight(proposal: Proposal) -> tuple[int, bool, int]:
-    """What ranks proposals, the weightiest first: support, failures before successes, then the place in the patch."""
-    return -proposal.support, proposal.source != "failure", proposal.rank
+def weight(proposal: Proposal) -> tuple[bool, int, bool, int]:
+    """What ranks proposals, the weightiest first: what makes something up comes last; support, where an attempt that
+    bears the edit out counts twice, since it was checked; failures before successes; the place in the patch."""
+    return (
+        proposal.invented,
+        -(proposal.support + proposal.stated),
+        proposal.source != "failure",
+        proposal.rank,
+    )

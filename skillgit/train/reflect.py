@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +16,7 @@ from skillgit.train.attempts import attempts_text, is_failure, listed, tagged
 from skillgit.train.compact import compact_request
 from skillgit.train.events import UnitDone
 from skillgit.train.measure import OnDone
-from skillgit.train.optimizer_calls import StepOptimizer
+from skillgit.train.optimizer_calls import StepOptimizer, no_doubt
 from skillgit.train.prompts import count, fill, sections
 from skillgit.train.proposals import Proposal, Source
 from skillgit.train.rollout import Rollout
@@ -117,11 +117,13 @@ async def reflect(
     *,
     form: Literal["full", "compact"] = "full",
     skill_aware: bool = False,
+    doubt: Callable[[Patch], str | None] = no_doubt,
 ) -> Reflection:
     """One call per minibatch, in parallel; each proposes at most `budget` edits.
 
     Args:
         skill_aware: ask for the agent's own lapses apart from the document's defects.
+        doubt: what is probably wrong with a patch: it is asked for once more.
 
     Raises:
         ModelError: a call failed for good.
@@ -132,7 +134,7 @@ async def reflect(
         request = _request(optimizer, document, batch, most, memory, form, skill_aware)
         patch = None
         if request is not None:
-            patch = await optimizer.calls.ask(optimizer.step, batch.stage, request, parse_patch, optimizer.log)
+            patch = await optimizer.calls.ask(optimizer.step, batch.stage, request, parse_patch, optimizer.log, doubt)
         on_done(UnitDone(None))
         return patch
 

@@ -84,6 +84,21 @@ class Run:
                 return documents.read_blob(self.session.repo, blob, mode, f"the parent of step {step}")
         return self.document()
 
+    def failed_before(self, blob: str) -> list[str]:
+        """Train tasks that failed with this document in the run's last steps, the newest first."""
+        steps = records(self.session.repo, self.journal) if self.journal else []
+        found: dict[str, None] = {}
+        for record in reversed(steps):
+            if record.kind != "step":
+                continue
+            if (record.parent or record.document_before) != blob:
+                break
+            for task, trials in scores.decode(record.batch).items():
+                value = trials[0].value(self.session.metric) if trials and trials[0] else None
+                if value is not None and value < 1:
+                    found[task] = None
+        return list(found)
+
     def told(self, epoch: int) -> list[str]:
         """The epoch's steps so far, a line each, for the optimizer."""
         steps = records(self.session.repo, self.journal) if self.journal else []

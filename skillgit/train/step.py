@@ -21,6 +21,9 @@ from skillgit.train.run import Run
 from skillgit.train.schedule import learning_rate
 from skillgit.train.speculation import Guess
 
+DOUBTFUL = 2
+"""Steps in a row without an accepted candidate from which on the next one is guessed to be rejected as well."""
+
 
 @dataclass(slots=True)
 class Step:
@@ -63,11 +66,12 @@ async def take(step: Step, drafter: Drafter) -> None:
     """
     run = step.run
     await _rollout(step)
-    if any(failed(r, run.session.metric) for r in step.rollouts):
+    attempts = [*step.rollouts, *await _carried(step)]
+    if any(failed(r, run.session.metric) for r in attempts):
         run.plan_ahead(step.number + 1)
-        if run.state.barren:
+        if run.state.barren >= DOUBTFUL:
             run.guess(Guess(step.parent.text, step.parent.blob))
-        step.proposed = await drafter.draft(run, step.number, step.epoch, step.parent, step.rollouts, step.budget)
+        step.proposed = await drafter.draft(run, step.number, step.epoch, step.parent, attempts, step.budget)
         step.reason = step.proposed.reason
     else:
         step.reason = "nothing failed"
@@ -97,6 +101,20 @@ async def _rollout(step: Step) -> None:
             f"all {len(errors)} attempts of step {step.number} failed; the last: {errors[-1]}",
             mend="mend it and run the same command again",
         )
+
+
+async def _carried(step: Step) -> list[Rollout]:
+    """Failures of earlier steps on the same document, as many as make a minibatch, the newest first.
+
+    Where a candidate was rejected, what its step saw still holds: the document is the same, and so each attempt is in
+    the cache. SkillOpt looks at the step's own mini-batch alone.
+    """
+    run, session = step.run, step.run.session
+    own = {rollout.task.id for rollout in step.rollouts}
+    tasks = {task.id: task for task in session.train if task.id not in own}
+    wanted = [t for t in run.failed_before(step.parent.blob) if t in tasks][: session.settings.gradient.minibatch_size]
+    work = [(tasks[ident], 0) for ident in sorted(wanted)]
+    return await session.roller("rollout").batch(step.parent.text, step.parent.blob, work, session.tell)
 
 
 async def _gate(step: Step, drafter: Drafter) -> None:
@@ -142,7 +160,7 @@ def _spare(run: Run, bout: Bout, contenders: Sequence[Contender]) -> Spare:
     def spare(free: int, ahead: bool) -> None:
         if ahead and len(waiting) == 1:
             run.guess(Guess(waiting[0].built.document, waiting[0].blob), free)
-        elif run.state.barren or not ahead:
+        elif run.state.barren >= DOUBTFUL or not ahead:
             run.guess(incumbent, free)
 
     return spare
