@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from skillgit.document.length import length
 from skillgit.envs.contract import Task, exact
 from skillgit.errors import MeasurementError, ModelError
 from skillgit.models.usage import Ledger
@@ -72,7 +73,7 @@ class Run:
     @property
     def start_length(self) -> int:
         """Tokens of the document that the run began with."""
-        return int(self.info.settings["start_length"])
+        return int(self.info.settings.get("start_length") or length(self.document().text))
 
     def parent(self, step: int) -> Placed:
         """The document that a step starts from: the incumbent, or one that is best on some val tasks."""

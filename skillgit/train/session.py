@@ -104,7 +104,8 @@ class Session:
         extra = " no_regression" if rule.no_regression else ""
         lost = f" missing={missing}" if missing else ""
         n = len(self.val) - missing
-        return f"{rule.gate_mode} {self.metric}{extra} n={n}{lost} repeats={rule.repeats}"
+        asked = {"paired": f" z={rule.z:g}", "margin": f" epsilon={rule.epsilon:g}"}.get(rule.gate_mode, "")
+        return f"{rule.gate_mode} {self.metric}{asked}{extra} n={n}{lost} repeats={rule.repeats}"
 
     @property
     def model_names(self) -> dict[str, str]:

@@ -90,7 +90,7 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
         session.settings = session.settings.model_copy(update=kept)
     same = last.state.val == session.val_digest and last.state.target == session.target_identity
     measured = {}
-    for blob in (last.state.incumbent, last.state.best):
+    for blob in (last.state.incumbent, last.state.best, *last.state.pool):
         known = comparable(last.scores, blob) if same else None
         if known is not None:
             measured[blob] = known
@@ -116,6 +116,7 @@ async def _measure_anew(run: Run) -> None:
     await run.measure(placed, "baseline")
     await run.measure(documents.read(session.repo, state.best_commit, run.info.document), "baseline")
     state.val, state.target, state.tried = session.val_digest, session.target_identity, []
+    state.pool = []  # what other documents scored on other tasks compares with nothing
     await run.record_event("remeasure", "val tasks or target changed", tip, placed, moves)
 
 
