@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -87,6 +88,9 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop:
         test = await score_test(run) if session.settings.evaluation.eval_test else None
     except BudgetSpent as spent:
         return _unfinished(session, run, spent.reason)
+    except asyncio.CancelledError:
+        await session.ahead.close(cancel=True)  # now means now: a call that hangs is not waited for
+        raise
     finally:
         await session.ahead.close()
     return replace(_outcome(session, run), test=test)

@@ -97,7 +97,7 @@ class OptimizerCalls:
             # What another version kept and this one cannot read is asked again.
             with contextlib.suppress(ReplyError):
                 value = read(known["text"])
-                log.entries.append(_entry(stage, 0, request, known["text"], None))
+                log.entries.extend(known.get("entries") or [_entry(stage, 0, request, known["text"], None)])
                 log.usable += 1
                 return value
         async with self._meter.unit():
@@ -113,6 +113,7 @@ class OptimizerCalls:
         doubt: Callable[[T], str | None],
     ) -> T | None:
         doubted: tuple[str, T] | None = None
+        entries: list[dict[str, Any]] = []
         for attempt in range(2):
             reply = await self._model.complete(request)
             self._on_usage(reply.usage)
@@ -126,18 +127,22 @@ class OptimizerCalls:
                     raise ReplyError(problem)
             except ReplyError as error:
                 log.last_problem = error.message
-                log.entries.append(_entry(stage, attempt, request, reply.text, error.message))
+                entries.append(_entry(stage, attempt, request, reply.text, error.message))
+                log.entries.append(entries[-1])
                 retry = fill(sections("full/retry")["user"], {"problem": error.message})
                 said = (Turn("assistant", reply.text or "(nothing)"), Turn("user", retry))
                 request = replace(request, turns=(*request.turns, *said))
                 continue
-            # Only a usable reply is kept, under the first prompt: a run that goes on asks broken calls again.
-            self._cache.put(key, {"text": reply.text}, "optimizer")
-            log.entries.append(_entry(stage, attempt, request, reply.text, None))
+            # Only a usable reply is kept, under the first prompt: a run that goes on asks broken calls again. What
+            # came before it is kept with it, so that the evidence of a resumed step is that of one never killed.
+            entries.append(_entry(stage, attempt, request, reply.text, None))
+            log.entries.append(entries[-1])
+            more = {"entries": entries} if attempt else {}
+            self._cache.put(key, {"text": reply.text, **more}, "optimizer")
             log.usable += 1
             return value
         if doubted is not None:
-            self._cache.put(key, {"text": doubted[0]}, "optimizer")
+            self._cache.put(key, {"text": doubted[0], "entries": entries}, "optimizer")
             log.usable += 1
             return doubted[1]
         log.unusable += 1

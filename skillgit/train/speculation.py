@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from skillgit.envs.contract import Task
+from skillgit.models.limiter import PRIORITY
 from skillgit.train.events import UnitDone
 from skillgit.train.rollout import Flights, Roller, Rollout
 
@@ -44,7 +45,7 @@ class Ahead:
     def fill(self, roller: Roller, free: int, guess: Guess) -> None:
         """Begin as many of the planned attempts as there are free slots."""
         free -= sum(not task.done() for task in self._left | set(self.flights.values()))
-        attempt = roller.on(guess.document, guess.blob, _unseen)
+        attempt = roller.on(guess.document, guess.blob, unseen)
         for task in self._batch:
             if free <= 0:
                 return
@@ -56,6 +57,7 @@ class Ahead:
                 continue
 
             async def unit(task: Task = task) -> Rollout:
+                PRIORITY.set(1)  # a task has a context of its own: only its calls let the stages' own go first
                 return await attempt((task, 0))
 
             flight = asyncio.create_task(unit())
@@ -87,5 +89,5 @@ class Ahead:
             task.exception()  # a failure ahead of time is met again by the stage that needs the attempt
 
 
-def _unseen(_: UnitDone) -> None:
-    """Progress is shown for the stages alone."""
+def unseen(_: UnitDone) -> None:
+    """Progress is shown for a stage's own units alone."""

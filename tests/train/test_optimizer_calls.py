@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,7 +10,7 @@ from support.training import MemoryCache, ScriptedModel
 
 from skillgit.errors import ModelError, ReplyError
 from skillgit.models.base import Reply, Request, Turn, Usage
-from skillgit.train.optimizer_calls import CallLog, OptimizerCalls
+from skillgit.train.optimizer_calls import CallLog, OptimizerCalls, no_doubt
 
 REQUEST = Request("You improve documents.", (Turn("user", "Here are attempts."),))
 
@@ -40,10 +40,16 @@ class Bench:
         self.log = CallLog()
 
     async def ask(
-        self, *, run: str = "r1", step: int = 1, stage: str = "failure/1", request: Request = REQUEST
+        self,
+        *,
+        run: str = "r1",
+        step: int = 1,
+        stage: str = "failure/1",
+        request: Request = REQUEST,
+        doubt: Callable[[int], str | None] = no_doubt,
     ) -> int | None:
         calls = OptimizerCalls(self.model, self.cache, run, on_usage=self.spent.append)
-        return await calls.ask(step, stage, request, read, self.log)
+        return await calls.ask(step, stage, request, read, self.log, doubt)
 
 
 async def test_a_usable_reply_is_kept() -> None:
@@ -76,10 +82,22 @@ async def test_an_unusable_reply_is_answered_firmer_once() -> None:
 
 
 async def test_the_firmer_reply_is_kept_under_the_first_prompt() -> None:
-    """A killed run that goes on asks neither call again."""
+    """A killed run that goes on asks neither call again, and its evidence tells of both."""
     bench = Bench(["seven", "7"])
     await bench.ask()
-    assert await Bench([], bench.cache).ask() == 7
+    again = Bench([], bench.cache)
+    assert await again.ask() == 7
+    assert again.log.entries == bench.log.entries
+    assert len(again.log.entries) == 2
+
+
+async def test_a_doubted_reply_that_comes_again_is_told_the_same_when_it_is_kept() -> None:
+    bench = Bench(["7", "seven"])
+    assert await bench.ask(doubt=lambda value: f"{value} is odd") == 7
+    again = Bench([], bench.cache)
+    assert await again.ask(doubt=lambda value: f"{value} is odd") == 7
+    assert [entry["problem"] for entry in again.log.entries] == ["7 is odd", "'seven' is no number"]
+    assert again.log.entries == bench.log.entries
 
 
 async def test_two_unusable_replies_are_none_and_not_kept() -> None:
