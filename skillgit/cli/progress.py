@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ from skillgit.train.events import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-MARKS = {"accept-best": "green", "accept": "green", "reject": "red", "indecisive": "yellow"}
+MARKS = {"accept-best": "green", "accept": "green", "forced": "green", "reject": "red", "indecisive": "yellow"}
+ACCEPTED = ("accept-best", "accept", "forced")
 
 
 def points(score: Fraction | None) -> str:
@@ -37,17 +39,27 @@ def reached(score: Fraction | None, maximum: Fraction | None) -> str:
     return points(score) if maximum is None else f"at most {points(maximum)}"
 
 
+def decided(kind: str, decision: str) -> str:
+    """A decision, with what it was about where that is no step: `slow-update reject`."""
+    return decision if kind in ("step", decision) else f"{kind} {decision}"
+
+
+def money(usd: Decimal | None) -> str:
+    """Dollars to go behind a count; nothing where the price is not known, or nothing was paid."""
+    return f", ${usd:.4f}" if usd else ""
+
+
 def step_line(event: StepFinished) -> str:
     """One line per step, the same on a terminal and in a log."""
     if event.decision in ("baseline", "human", "remeasure"):
         return f"step {event.step}  {event.decision}  val {points(event.score)}"
-    parts = [f"step {event.step}", f"epoch {event.epoch}", event.decision]
+    parts = [f"step {event.step}", f"epoch {event.epoch}", decided(event.kind, event.decision)]
     if event.before is not None:
         parts.append(f"val {points(event.before)} -> {reached(event.score, event.maximum)}")
     parts.append(f"best {points(event.best)}")
     if event.edits:
         parts.append(f"{event.edits} edit{'s' if event.edits > 1 else ''}")
-    parts.append(f"{event.calls} calls, {event.tokens} tokens")
+    parts.append(f"{event.calls} calls, {event.tokens} tokens{money(event.usd)}")
     return "  ".join(parts) + f"  ({one_line(event.reason)})"
 
 
@@ -62,6 +74,7 @@ class Tally:
     stage: str = ""
     done: int = 0
     total: int = 0
+    documents: int = 1
     passed: Fraction = Fraction(0)
     scored: int = 0
     best: Fraction | None = None
@@ -77,7 +90,8 @@ class Tally:
             self.steps, self.epochs = event.steps, event.epochs
         elif isinstance(event, StageStarted):
             self.step, self.epoch, self.stage = event.step, event.epoch, event.stage
-            self.done, self.total, self.passed, self.scored = 0, event.total, Fraction(0), 0
+            self.done, self.total, self.documents = 0, event.total, event.documents
+            self.passed, self.scored = Fraction(0), 0
         elif isinstance(event, UnitDone):
             self.done += 1
             self.tokens += event.usage.tokens
@@ -87,18 +101,20 @@ class Tally:
             self.best = event.best
             self.settled += event.tokens
             self.tokens = self.settled
-            self.accepted += event.decision.startswith("accept")
+            self.accepted += event.decision in ACCEPTED
             self.rejected += event.decision == "reject"
 
     def line(self) -> str:
         """Epoch, step, stage, tasks done, score, accepted and rejected, tokens, time."""
-        mean = self.passed / self.scored if self.scored else None
+        # Attempts under several documents have no score that would be anything's.
+        mean = self.passed / self.scored if self.scored and self.documents == 1 else None
+        count = f" {self.done}/{max(self.total, self.done)}" if self.total or self.done else ""
         seconds = int(time.monotonic() - self.started)
         return "  ".join(
             [
                 f"epoch {self.epoch}/{self.epochs or '-'}",
                 f"step {self.step}/{self.steps or '-'}",
-                f"{self.stage} {self.done}/{self.total}",
+                f"{self.stage}{count}",
                 f"now {points(mean)}",
                 f"best {points(self.best)}",
                 f"+{self.accepted} -{self.rejected}",

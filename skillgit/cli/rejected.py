@@ -21,7 +21,7 @@ def command() -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_(name: str, as_json: bool) -> None:
-    """List the rejected candidates of skill NAME, newest first."""
+    """List the rejected candidates of skill NAME, newest step first; STEP-KK is candidate KK of a step."""
     from skillgit.cli import opened
     from skillgit.train import story
 
@@ -34,7 +34,7 @@ def list_(name: str, as_json: bool) -> None:
     if not found:
         print(f"{name} has no rejected candidates")
     for item in found:
-        print(f"{item.run} step {item.step:>4}  {item.commit[:10]}  {_verdict(item)}")
+        print(f"{item.run} step {_place(item):>7}  {item.commit[:10]}  {_verdict(item)}")
 
 
 @command.command("show", short_help="Show one rejected candidate of skill NAME.")
@@ -42,7 +42,11 @@ def list_(name: str, as_json: bool) -> None:
 @click.argument("step")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def show(name: str, step: str, as_json: bool) -> None:
-    """Show one rejected candidate of skill NAME: STEP is its number (of the newest run) or RUN/STEP."""
+    """Show one rejected candidate of skill NAME.
+
+    STEP is the step's number, of the newest run that has it, or RUN/STEP; STEP-KK is candidate KK, needed where more
+    than one of the step was rejected.
+    """
     from skillgit.cli import opened
     from skillgit.train import story
 
@@ -65,13 +69,28 @@ def show(name: str, step: str, as_json: bool) -> None:
 
 
 def _find(found: list[Rejected], name: str, step: str) -> Rejected:
+    import re
+
     from skillgit.errors import UsageError
 
-    run, _, number = step.rpartition("/")
-    for item in found:
-        if str(item.step) == number.lstrip("0") and item.run.startswith(run):
-            return item
-    raise UsageError(f"{name} has no rejected candidate {step!r}", mend=f"see `skillgit rejected list {name}`")
+    run, _, place = step.rpartition("/")
+    asked = re.fullmatch(r"0*(\d{1,9})(?:-0*(\d{1,9}))?", place)
+    fitting = [
+        item
+        for item in found
+        if asked and item.run.startswith(run) and item.step == int(asked[1]) and asked[2] in (None, str(item.candidate))
+    ]
+    fitting = [item for item in fitting if item.run == fitting[0].run]
+    if not fitting:
+        raise UsageError(f"{name} has no rejected candidate {step!r}", mend=f"see `skillgit rejected list {name}`")
+    if len(fitting) > 1:
+        which = ", ".join(_place(item) for item in fitting)
+        raise UsageError(f"{name} has more than one rejected candidate {step!r}: {which}", mend="name one of them")
+    return fitting[0]
+
+
+def _place(item: Rejected) -> str:
+    return f"{item.step}-{item.candidate:02d}"
 
 
 def _verdict(item: Rejected) -> str:
@@ -82,7 +101,8 @@ def _verdict(item: Rejected) -> str:
         return "its journal is not here"
     record = item.entry.record
     score = reached(item.entry.score, exact_number(record.maximum))
-    return f"val {points(exact_number(record.before))} -> {score}: {one_line(record.reason)}"
+    kind = "" if record.kind == "step" else f"{record.kind}: "
+    return f"{kind}val {points(exact_number(record.before))} -> {score}: {one_line(record.reason)}"
 
 
 def _to_json(item: Rejected) -> dict[str, object]:
@@ -91,5 +111,6 @@ def _to_json(item: Rejected) -> dict[str, object]:
         "commit": item.commit,
         "run": item.run,
         "step": item.step,
+        "candidate": item.candidate,
         "record": item.entry.to_json() if item.entry else None,
     }

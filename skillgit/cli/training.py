@@ -44,13 +44,15 @@ def run(
 
     async def work(session: Session) -> Outcome:
         _hold_to(session, budget)
-        listeners = Listeners([session.listener, *watchers])
-        session.listener = listeners
+        listeners.display, session.listener = session.listener, listeners
         try:
             with SkillLock.acquire(session.repo, name) as lock:
                 _warn(session, budget)
                 with Interrupts(lambda text: session.tell(Note(text))) as stop:
-                    return await train(session, lock, fresh=fresh, stop=stop)
+                    try:
+                        return await train(session, lock, fresh=fresh, stop=stop)
+                    finally:
+                        _say_trouble(session)
         finally:
             listeners.close()
 
@@ -59,12 +61,13 @@ def run(
     models = {role: project.config.model(name, role).model for role in ("target", "optimizer")}
     # Before the display begins: a tracker may ask for a key.
     watchers = [open_tracker(t, Training(name, sections, models, project.repo.state_dir)) for t in trackers]
-    if events is not None:
-        watchers.append(EventLog(events))
+    listeners = Listeners(watchers if events is None else [*watchers, EventLog(events)])
     try:
         return opened.run(opened.with_session(project, name, work, optimizer=True, yes=yes))
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise InterruptedRunError("interrupted", mend=MEND) from None
+    finally:
+        listeners.close()
 
 
 def estimate(project: Project, name: str, budget: Budget, *, yes: bool) -> Estimate:
@@ -88,6 +91,16 @@ def _warn(session: Session, budget: Budget) -> None:
     short = too_small(budget, _estimate(session)) if budget else None
     if short is not None:
         session.tell(Note(short))
+
+
+def _say_trouble(session: Session) -> None:
+    """What the endpoints cost in time, once: it explains a slow run."""
+    models = {id(model): model for model in (session.target, session.optimizer) if model is not None}
+    hedges, overloads = (sum(getattr(model, what, 0) for model in models.values()) for what in ("hedges", "overloads"))
+    if hedges or overloads:
+        hung = f"{hedges} call{'s' if hedges != 1 else ''} hung and {'were' if hedges != 1 else 'was'} sent again"
+        busy = f"{overloads} {'were' if overloads != 1 else 'was'} refused for the server's load and tried again"
+        session.tell(Note("; ".join(text for text, count in ((hung, hedges), (busy, overloads)) if count)))
 
 
 def _estimate(session: Session) -> Estimate:

@@ -38,22 +38,28 @@ class Listeners:
 
     Args:
         listeners: told in this order.
+
+    `display`, which is told first, is the command's own: what it raises (its reader has left) ends the command.
     """
 
-    def __init__(self, listeners: Iterable[Listener]) -> None:
+    def __init__(self, listeners: Iterable[Listener], display: Listener | None = None) -> None:
         self._listeners = list(listeners)
+        self.display = display
 
     def __call__(self, event: Event) -> None:
+        if self.display is not None:
+            self.display(event)
         for listener in list(self._listeners):
             if listener in self._listeners:  # it may have failed on the note of another
                 self._after(listener, _failure(partial(listener, event)))
 
     def close(self) -> None:
-        """End those that have a `close`; the notes of what went wrong go to the others."""
+        """End those that have a `close`, once; the notes of what went wrong go to the others, which hear no more."""
         for listener in list(self._listeners):
             end = getattr(listener, "close", None)
             if end is not None:
                 self._after(listener, _failure(end))
+        self._listeners = []
 
     def _after(self, listener: Listener, problem: str | None) -> None:
         if problem is not None and listener in self._listeners:

@@ -110,7 +110,7 @@ async def _attempt(
     run: Run, previous: Placed, current: Placed, tasks: Sequence[Task]
 ) -> tuple[list[Rollout], list[Rollout]]:
     session, state = run.session, run.state
-    session.tell(StageStarted(state.step, state.epoch, "compare", 2 * len(tasks)))
+    session.tell(StageStarted(state.step, state.epoch, "compare", 2 * len(tasks), documents=2))
     roller = session.roller("slow_update")
     on = [roller.on(placed.text, placed.blob, session.tell) for placed in (previous, current)]
     work = [(side, task) for side in (0, 1) for task in tasks]

@@ -23,12 +23,17 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StageStarted:
-    """A stage of a step: `baseline`, `rollout`, `reflect`, `gate`, `test`."""
+    """A stage of a step: `baseline`, `rollout`, `reflect`, `gate`, `compare`, `slow-update`, `test`.
+
+    `total` is the number of units, 0 where that is not known; `documents` says under how many documents the attempts
+    are made: the scores of more than one have no common mean.
+    """
 
     step: int
     epoch: int
     stage: str
     total: int
+    documents: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,8 @@ class UnitDone:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """A step is in the journal. `decision` is a trailer's word, or `none`, `baseline`, `human`.
+    """A step, or a slow update (`kind`), is in the journal. `decision` is a trailer's word, or `none`, `baseline`,
+    `human`.
 
     `calls`, `tokens` and `usd` (None where a price is not known) are what this step spent.
     """
@@ -59,6 +65,7 @@ class StepFinished:
     calls: int
     tokens: int
     usd: Decimal | None = None
+    kind: str = "step"
 
 
 @dataclass(frozen=True, slots=True)

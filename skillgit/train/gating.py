@@ -14,7 +14,7 @@ from skillgit.redact import redact, redact_json
 from skillgit.train import scores
 from skillgit.train.candidate import Candidate, EditOutcome
 from skillgit.train.documents import Placed
-from skillgit.train.events import StageStarted
+from skillgit.train.events import StageStarted, UnitDone
 from skillgit.train.gate import GateSettings, Verdict, decide
 from skillgit.train.journal import RunState, StepRecord, exact_number, exact_text
 from skillgit.train.measure import Gated, Rules, Spare, measure_against
@@ -104,16 +104,23 @@ async def measure(run: Run, bout: Bout, contenders: Sequence[Contender], *, spar
             c.reason = f"the same as candidate {waiting[c.blob].number}"
     if not waiting:
         return
-    session.tell(StageStarted(bout.step, bout.epoch, "gate", len(session.val) * settings.repeats * len(waiting)))
+    total = len(session.val) * settings.repeats * len(waiting)
+    session.tell(StageStarted(bout.step, bout.epoch, "gate", total, documents=len(waiting)))
     racing = settings.racing and not bout.forced
     rules = Rules(session.gate, session.metric, settings.repeats, racing, run.state.barren == 0)
+
+    over = False
+
+    def done(unit: UnitDone) -> None:
+        if not over:  # attempts that are left come to their end beside stages whose progress they are not
+            session.tell(unit)
 
     async def one(c: Contender) -> None:
         roller = session.roller("gate")
         incumbent = run.measured[bout.before.blob]
         alone = spare if len(waiting) == 1 else None
         c.gated = await measure_against(
-            roller, c.built.document, c.blob, session.val, incumbent, rules, session.tell, spare=alone
+            roller, c.built.document, c.blob, session.val, incumbent, rules, done, spare=alone
         )
         session.ahead.keep(c.gated.left)
 
@@ -121,6 +128,7 @@ async def measure(run: Run, bout: Bout, contenders: Sequence[Contender], *, spar
     try:
         await asyncio.gather(*tasks)
     finally:
+        over = True
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

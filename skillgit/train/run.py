@@ -327,6 +327,7 @@ def _finished(record: StepRecord) -> StepFinished:
         calls=int(record.cost["calls"]),
         tokens=int(record.cost["tokens"]),
         usd=None if record.cost.get("usd") is None else Decimal(record.cost["usd"]),
+        kind=record.kind,
     )
 
 

@@ -19,7 +19,7 @@ from skillgit.train.reflect import failed
 from skillgit.train.rollout import Rollout
 from skillgit.train.run import Run
 from skillgit.train.schedule import learning_rate
-from skillgit.train.speculation import Guess
+from skillgit.train.speculation import Guess, unseen
 
 DOUBTFUL = 2
 """Steps in a row without an accepted candidate from which on the next one is guessed to be rejected as well."""
@@ -114,7 +114,7 @@ async def _carried(step: Step) -> list[Rollout]:
     tasks = {task.id: task for task in session.train if task.id not in own}
     wanted = [t for t in run.failed_before(step.parent.blob) if t in tasks][: session.settings.gradient.minibatch_size]
     work = [(tasks[ident], 0) for ident in sorted(wanted)]
-    return await session.roller("rollout").batch(step.parent.text, step.parent.blob, work, session.tell)
+    return await session.roller("rollout").batch(step.parent.text, step.parent.blob, work, unseen)
 
 
 async def _gate(step: Step, drafter: Drafter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +19,7 @@ from skillgit.train.merging import known_score
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step of a run, with the commit that it left behind."""
+    """A step of a run, or another entry of its journal, with the commit that it left behind."""
 
     run: str
     record: StepRecord
@@ -40,6 +40,13 @@ class Entry:
         before = exact_number(self.record.before)
         return None if self.score is None or before is None else self.score - before
 
+    @property
+    def others(self) -> list[Entry]:
+        """The step's other measured candidates, without costs of their own."""
+        known = {f.name for f in fields(StepRecord)}
+        parts = ({key: value for key, value in part.items() if key in known} for part in self.record.others)
+        return [Entry(self.run, StepRecord(**part)) for part in parts]
+
     def to_json(self) -> dict[str, Any]:
         """Stable keys; scores as decimals."""
         record = self.record
@@ -48,6 +55,7 @@ class Entry:
             "step": record.step,
             "epoch": record.epoch,
             "kind": record.kind,
+            "candidate": record.candidate,
             "decision": record.decision,
             "reason": record.reason,
             "score": _decimal(record.score),
@@ -58,10 +66,12 @@ class Entry:
             "edits": record.edits,
             "commits": record.commits,
             "document": record.document,
+            "parent": record.parent or record.document_before,
             "gained": record.gained,
             "lost": record.lost,
             "cost": {key: record.cost.get(key) for key in ("calls", "tokens", "usd")},
             "models": record.models,
+            "others": [other.to_json() for other in self.others],
         }
 
 
@@ -74,24 +84,30 @@ def steps(repo: Repository, name: str) -> Iterator[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A rejected candidate: its ref, its commit and its step, where the journal is here."""
+    """A rejected candidate: its ref, its commit, and the record of it, where the journal is here."""
 
     ref: str
     commit: str
     run: str
     step: int
+    candidate: int
     entry: Entry | None
 
 
 def rejected(repo: Repository, name: str) -> list[Rejected]:
-    """The rejected buffer, newest first."""
-    known = {(entry.run, entry.record.step): entry for entry in steps(repo, name) if entry.record.kind == "step"}
+    """The rejected buffer: the newest step first, its candidates in order."""
+    known = {}
+    for entry in steps(repo, name):
+        for one in (entry, *entry.others):
+            if one.record.decision == "reject":
+                known[one.run, one.record.step, one.record.candidate] = one
     found = []
     for ref, commit in repo.list_refs(SkillRefs(name).rejected_prefix).items():
         parts = parse_rejected(ref)
         if parts is not None:
-            found.append(Rejected(ref, commit, parts.run, parts.step, known.get((parts.run, parts.step))))
-    return sorted(found, key=lambda r: (r.run, r.step), reverse=True)
+            place = parts.run, parts.step, parts.k
+            found.append(Rejected(ref, commit, *place, known.get(place)))
+    return sorted(sorted(found, key=lambda r: r.candidate), key=lambda r: (r.run, r.step), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
