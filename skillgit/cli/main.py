@@ -19,6 +19,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("skillgit.cli.init", "Write skillgit.yaml and what is missing."),
     "train": ("skillgit.cli.train", "Train a skill; resumes an unfinished run."),
     "eval": ("skillgit.cli.evaluate", "Score a revision of a skill."),
+    "baseline": ("skillgit.cli.baseline", "Measure what one pass over train brings without the loop."),
     "gate": ("skillgit.cli.gate", "Measure the noise floor of a skill's val tasks."),
     "status": ("skillgit.cli.status", "Show where each skill stands."),
     "log": ("skillgit.cli.log", "Show a skill's steps with their scores."),

@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(name: str | None, as_json: bool) -> None:
     """Show where skill NAME, or every skill, stands: branch, best, base, run, rejected."""
-    from skillgit.cli import opened
+    from skillgit.cli import baseline, opened
     from skillgit.train import story
 
     with opened.project() as project:
         names = [name] if name else sorted(project.config.skills)
         found = [story.status(project.repo, n, project.config.skill(n)) for n in names]
+        baselines = [baseline.shown(project, n) for n in names]
     if as_json:
-        print_json([status.to_json() for status in found])
+        print_json(
+            [{**status.to_json(), "baselines": rows} for status, (_, rows) in zip(found, baselines, strict=True)]
+        )
         return
     if not found:
         print("skillgit.yaml has no skills: `skillgit init --skill NAME`")
-    for status in found:
-        print("\n".join(_lines(status)))
+    for status, (lines, _) in zip(found, baselines, strict=True):
+        print("\n".join([*_lines(status), *(f"  {line}" for line in lines)]))
 
 
 def _lines(status: Status) -> list[str]:

@@ -63,7 +63,7 @@ def command(
     Ctrl-C once finishes the running step, twice stops now; nothing that was paid for is lost, and the same command
     goes on.
     """
-    from skillgit.cli import opened, training
+    from skillgit.cli import baseline, opened, training
     from skillgit.cli.settings import overrides
     from skillgit.train.budget import Budget
 
@@ -75,10 +75,11 @@ def command(
         if dry_run:
             return _estimate(project, name, budget, yes=yes, as_json=as_json)
         outcome = training.run(project, name, fresh=fresh, budget=budget, events=events, trackers=trackers, yes=yes)
+        baselines, rows = baseline.shown(project, name)
     if as_json:
-        print_json(outcome.to_json())
+        print_json({**outcome.to_json(), "baselines": rows})
     else:
-        _print(outcome, project)
+        _print(outcome, project, baselines)
     return 1 if exit_code and outcome.finished and not outcome.improved else 0
 
 
@@ -98,12 +99,14 @@ def _estimate(project: Project, name: str, budget: Budget, *, yes: bool, as_json
     return 0
 
 
-def _print(outcome: Outcome, project: Project) -> None:
+def _print(outcome: Outcome, project: Project, baselines: list[str]) -> None:
     from skillgit.cli.progress import points
 
     name = outcome.skill
     verb = "rose" if outcome.improved else "stayed"
     print(f"val {verb}: {points(outcome.before)} -> {points(outcome.after)} ({outcome.reason})")
+    for line in baselines:
+        print(line)
     if outcome.test is not None:
         print(f"test: {points(outcome.test[0])} -> {points(outcome.test[1])}")
     if not outcome.finished:
