@@ -52,6 +52,7 @@ def test_the_keys_of_a_step() -> None:
         "calls": 30,
         "tokens": 900,
         "usd": "0.0120",
+        "kind": "step",
     }
 
 

@@ -119,7 +119,8 @@ class Numbers:
 
         Returns: its numbers by name: `score` (or `score_at_most`, where racing ended the measurement), `before`,
             `best`, `accepted` (0 or 1), `edits`, `calls`, `tokens`, `usd` of the step, and `total_…` of the command.
-            What is not known is left out.
+            What is not known is left out. A slow update's own numbers are `slow_update_score` and so on: it has the
+            number of its epoch's last step, whose numbers they must not replace.
         """
         accepted = event.decision.startswith(("accept", "forced"))
         self.accepted += accepted
@@ -141,7 +142,8 @@ class Numbers:
         totals = {"total_calls": self.calls, "total_tokens": self.tokens}
         money = {"usd": None if event.usd is None else float(event.usd), "total_usd": self.usd}
         found = {**shown, **counts, **totals, **{name: value for name, value in money.items() if value is not None}}
-        return {name: float(value) for name, value in found.items()}
+        own = "slow_update_" if event.kind == "slow-update" else ""
+        return {name if name.startswith(("best", "total_")) else own + name: float(v) for name, v in found.items()}
 
     def summary(self, event: RunFinished) -> dict[str, float | str]:
         """The numbers at the end of a run: `best` and its `gain` over what the command began with, and the counts."""

@@ -46,7 +46,8 @@ class MlflowTracker:
             self._begin(event)
         elif isinstance(event, StepFinished) and self._run is not None:
             self._log({**self._numbers.step(event), "epoch": float(event.epoch)}, event.step)
-            self._client.set_tag(self._run, f"skillgit.decision.{event.step:05d}", event.decision)
+            place = f"{event.step:05d}" + ("-slow-update" if event.kind == "slow-update" else "")
+            self._client.set_tag(self._run, f"skillgit.decision.{place}", event.decision)
         elif isinstance(event, RunFinished) and self._run is not None:
             for key, value in self._numbers.summary(event).items():
                 self._client.set_tag(self._run, f"skillgit.{key}", str(value))

@@ -41,7 +41,8 @@ class WandbTracker:
         if isinstance(event, RunStarted):
             self._begin(event)
         elif isinstance(event, StepFinished) and self._run is not None:
-            numbers = {**self._numbers.step(event), "epoch": event.epoch, "decision": event.decision}
+            decision = "slow_update_decision" if event.kind == "slow-update" else "decision"
+            numbers = {**self._numbers.step(event), "epoch": event.epoch, decision: event.decision}
             self._run.log(numbers, step=event.step)
         elif isinstance(event, RunFinished) and self._run is not None:
             self._run.summary.update(self._numbers.summary(event))

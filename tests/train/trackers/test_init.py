@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from dataclasses import replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -37,6 +38,14 @@ def test_the_numbers_of_steps() -> None:
     assert early["score_at_most"] == 0.25
     assert early.keys().isdisjoint({"score", "usd", "total_usd"})
     assert early["accepted"] == 0.0
+    slow = Numbers().step(replace(STEPS[1], kind="slow-update", decision="forced"))
+    assert (slow["slow_update_score"], slow["slow_update_accepted"], slow["best"], slow["total_calls"]) == (
+        0.75,
+        1,
+        0.75,
+        30,
+    )
+    assert "score" not in slow, "a slow update has the number of a step"
     assert numbers.summary(FINISHED) == {
         "reason": "all epochs are done",
         "steps": 2,
