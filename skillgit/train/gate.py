@@ -103,8 +103,13 @@ class Verdict:
     lost: tuple[str, ...]
 
 
-def decide(current: Scores, candidate: Scores, settings: GateSettings | Mapping[str, Any]) -> Verdict:
+def decide(
+    current: Scores, candidate: Scores, settings: GateSettings | Mapping[str, Any], *, whole: bool = False
+) -> Verdict:
     """Judge a candidate against the incumbent on the same val tasks.
+
+    Args:
+        whole: the verdict's numbers and flips are of all tasks, not of the shortest prefix that decides.
 
     Raises:
         ConfigError: settings that make no sense. MeasurementError: scores not finite, outside 0..1, of other tasks.
@@ -114,7 +119,7 @@ def decide(current: Scores, candidate: Scores, settings: GateSettings | Mapping[
         raise MeasurementError(f"the two measurements are of different tasks: {odd!r} is in one only")
     for value in (*current.values(), *candidate.values()):
         _collapse(value, "strict")  # a score past the deciding prefix has to be a score as well
-    found = race(current, candidate, settings)
+    found = race(current, candidate, settings, early=not whole)
     if found is None:
         raise AssertionError("a whole measurement always decides")
     return found
@@ -125,7 +130,13 @@ def canonical_order(current: Scores) -> list[str]:
     return sorted(current, key=lambda task: (_collapse(current[task], "strict") == 1, task))
 
 
-def race(current: Scores, measured: Mapping[str, Any], settings: GateSettings | Mapping[str, Any]) -> Verdict | None:
+def race(
+    current: Scores,
+    measured: Mapping[str, Any],
+    settings: GateSettings | Mapping[str, Any],
+    *,
+    early: bool = True,
+) -> Verdict | None:
     """The verdict on what has been measured so far: the shortest canonical prefix that decides, or None.
 
     `measured` holds the candidate's scores of any of the tasks; only those up to the first gap in canonical order
@@ -140,7 +151,7 @@ def race(current: Scores, measured: Mapping[str, Any], settings: GateSettings | 
     seen = next((n for n, task in enumerate(order) if task not in measured), len(order))
     after = [(task, _collapse(measured[task], chosen.mode)) for task in order[:seen]]
     whole = seen == len(order)
-    if chosen.rule is None:
+    if chosen.rule is None and early:
         # What is out of reach stays out of reach, so the shortest prefix is found by halving.
         low, high = 1, min(seen, len(order) - 1)
         if low <= high and _stop(order, before, dict(after[:high]), chosen):

@@ -107,7 +107,7 @@ async def measure(run: Run, bout: Bout, contenders: Sequence[Contender], *, spar
     total = len(session.val) * settings.repeats * len(waiting)
     session.tell(StageStarted(bout.step, bout.epoch, "gate", total, documents=len(waiting)))
     racing = settings.racing and not bout.forced
-    rules = Rules(session.gate, session.metric, settings.repeats, racing, run.state.barren == 0)
+    rules = Rules(session.gate, session.metric, settings.repeats, racing, run.state.barren == 0, whole=bout.forced)
 
     over = False
 

@@ -134,6 +134,7 @@ class Rules:
         eager: with racing: begin as many attempts at once as there are slots. Otherwise only the tasks that the
             incumbent fails are begun until the candidate is ahead: fewer calls for a candidate that will be
             rejected, more time for one that will be accepted. It changes time and calls, never the record.
+        whole: measure and keep all tasks, whatever a part of them decides: what is accepted by force needs its score.
     """
 
     gate: GateSettings
@@ -141,6 +142,7 @@ class Rules:
     repeats: int = 1
     racing: bool = True
     eager: bool = True
+    whole: bool = False
 
 
 async def measure_against(
@@ -163,7 +165,7 @@ async def measure_against(
     race_ = _Race(stream, order, current, rules)
     left = await stream.run(race_.may_start, race_.decided, lambda free: spare(free, race_.ahead()) if spare else None)
     measured = race_.measured
-    verdict = race_.verdict or decide(current, by_metric(measured, rules.metric), rules.gate)
+    verdict = race_.verdict or decide(current, by_metric(measured, rules.metric), rules.gate, whole=rules.whole)
     kept = set(order[: verdict.prefix])
     return Gated(
         verdict,
