@@ -19,7 +19,7 @@ from skillgit.train.documents import blob_at
 from skillgit.train.events import Listener, Note, RunStarted
 from skillgit.train.journal import Journal, RunInfo, RunState
 from skillgit.train.messages import Place, plain_message
-from skillgit.train.record import Moves, end_run
+from skillgit.train.record import META, Moves, end_run
 from skillgit.train.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.run import Run, comparable
 from skillgit.train.schedule import steps_per_epoch
@@ -166,6 +166,8 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     await run.measure(placed, "baseline")
     if best is not None and best_blob is not None:
         await run.measure(documents.read(repo, best, path), "baseline")
+    if run.memory:  # into this run's evidence: a resumed run looks only there
+        run.evidence[META] = [{"text": run.memory}]
     moves = Moves()
     moves.add(session.refs.branch, branch, tip)
     await run.record_event("baseline", "the document that training starts from", tip, placed, moves)

@@ -13,6 +13,7 @@ from support.training import BRANCH, Yard
 from support.world import SEED_DOCUMENT, TopicWorld
 
 from skillgit.train import drafting
+from skillgit.train.examples import examples
 from skillgit.train.proposers import Context
 
 MakeYard = Callable[..., Yard]
@@ -84,8 +85,8 @@ async def test_successes_are_not_asked_about_where_failures_fill_the_budget(yard
     assert models.asked == ["failures"]
 
 
-@pytest.mark.parametrize(("proposer", "asked", "examples"), [("examples", 0, 4), ("both", 1, 3), ("model", 1, 0)])
-async def test_proposer(yard: MakeYard, proposer: str, asked: int, examples: int) -> None:
+@pytest.mark.parametrize(("proposer", "asked", "shown"), [("examples", 0, 4), ("both", 1, 3), ("model", 1, 0)])
+async def test_proposer(yard: MakeYard, proposer: str, asked: int, shown: int) -> None:
     """`both` fills the budget of four edits, of which the model uses one."""
     made, document = world()
     models = Scripted(made, failures=lambda call: patch(made.rule(made.failing(first(call))[0])))
@@ -93,15 +94,14 @@ async def test_proposer(yard: MakeYard, proposer: str, asked: int, examples: int
     await here.train("optimizer.lr_scheduler=constant")
     assert here.steps[1].decision == "accept-best"
     assert models.asked.count("failures") == asked
-    assert here.text(BRANCH).count(" -> ") == examples
+    assert here.text(BRANCH).count(" -> ") == shown
 
 
 async def test_a_plugin_as_proposer(yard: MakeYard, monkeypatch: pytest.MonkeyPatch) -> None:
     class Reader:
         async def propose(self, context: Context) -> Any:
-            return drafting.examples(
-                context.rollouts, context.document, context.environment, 1, context.metric
-            ).proposals
+            found = examples(context.rollouts, context.document, context.environment, 1, context.metric)
+            return found.proposals
 
     monkeypatch.setattr(drafting, "find_proposer", {"reader": Reader()}.__getitem__)
     made, document = world()
