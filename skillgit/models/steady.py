@@ -87,6 +87,8 @@ class SteadyModel:
         """Tries that the server refused for its load."""
         self.hedges = 0
         """Calls of which a copy was sent."""
+        self.resting = 0
+        """Calls that wait to be tried again, and hold no slot: as many more may be begun."""
 
     @property
     def name(self) -> str:
@@ -124,7 +126,11 @@ class SteadyModel:
                 else:
                     slot.succeeded()
                     return reply
-            await asyncio.sleep(wait)
+            self.resting += 1
+            try:
+                await asyncio.sleep(wait)
+            finally:
+                self.resting -= 1
 
     async def _hedged(self, request: Request, slot: Slot) -> Reply:
         """One try, and a copy of it where it hangs. Neither outlives this call."""

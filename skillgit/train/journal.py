@@ -58,7 +58,8 @@ class RunState:
         tried: blobs rejected in this run.
         rejected: short texts of rejected candidates, earlier runs' included, for reflection on the same document.
         idle: steps in a row in which nothing failed. barren: steps in a row without an accepted candidate.
-        pool: blobs of documents that may be parents, with `train.parent: pareto`.
+        pool: blobs of documents that may be parents, with `train.parent: pareto`. merged: pairs of them that were
+            merged, `blob+blob`.
         unusable: optimizer calls in a row without a usable reply. indecisive: verdicts in a row.
     """
 
@@ -77,6 +78,7 @@ class RunState:
     tried: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
     pool: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
     idle: int = 0
     barren: int = 0
     unusable: int = 0

@@ -90,15 +90,15 @@ class Stream:
 
         try:
             while True:
-                while missing and len(running) < self.roller.in_flight:
+                while missing and len(running) < self.roller.window:
                     if running and not may_start(missing[0]):
                         break
                     index = missing.pop(0)
                     running[asyncio.create_task(unit(self.work[index]))] = index
                 if not running:
                     return []
-                if len(running) < self.roller.in_flight:
-                    spare(self.roller.in_flight - len(running))
+                if len(running) < self.roller.window:
+                    spare(self.roller.window - len(running))
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for one in done:
                     self.results[running.pop(one)] = one.result()

@@ -86,6 +86,11 @@ class Roller:
         """The most calls of the target that make sense at once."""
         return self._target.in_flight
 
+    @property
+    def window(self) -> int:
+        """The most attempts that may be under way: those that wait to be tried again take no slot."""
+        return self._target.in_flight + getattr(self._target, "resting", 0)
+
     def on(self, document: str, blob: str, on_done: Callable[[UnitDone], None]) -> Work:
         """What attempts one (task, trial) with the document.
 

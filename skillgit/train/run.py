@@ -14,7 +14,7 @@ from skillgit.errors import MeasurementError, ModelError
 from skillgit.models.usage import Ledger
 from skillgit.store.locks import SkillLock
 from skillgit.store.notes import add_note
-from skillgit.train import documents, pareto, scores
+from skillgit.train import documents, scores
 from skillgit.train.documents import Placed
 from skillgit.train.events import Note, StageStarted, StepFinished
 from skillgit.train.history import records
@@ -24,7 +24,7 @@ from skillgit.train.messages import Place, epoch_message
 from skillgit.train.optimizer_calls import MOST_UNUSABLE, CallLog
 from skillgit.train.record import Moves, rollout_evidence, write_step
 from skillgit.train.schedule import epoch_batches
-from skillgit.train.scores import Measurement, by_metric
+from skillgit.train.scores import Measurement
 from skillgit.train.session import Session
 from skillgit.train.speculation import Guess
 from skillgit.train.stopping import out_of_patience
@@ -74,16 +74,6 @@ class Run:
     def start_length(self) -> int:
         """Tokens of the document that the run began with."""
         return int(self.info.settings.get("start_length") or length(self.document().text))
-
-    def parent(self, step: int) -> Placed:
-        """The document that a step starts from: the incumbent, or one that is best on some val tasks."""
-        if self.session.settings.train.parent == "pareto" and len(self.state.pool) > 1:
-            known = {blob: by_metric(self.measured[blob], self.session.metric) for blob in self.state.pool}
-            blob = pareto.parent(known, self.session.settings.train.seed, step)
-            if blob is not None and blob != self.state.incumbent:
-                mode = self.document().mode
-                return documents.read_blob(self.session.repo, blob, mode, f"the parent of step {step}")
-        return self.document()
 
     def failed_before(self, blob: str) -> list[str]:
         """Train tasks that failed with this document in the run's last steps, the newest first."""

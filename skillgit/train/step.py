@@ -14,6 +14,7 @@ from skillgit.train.events import StageStarted
 from skillgit.train.gating import Bout, Contender, contender, measure, refuse_indecisive, settle
 from skillgit.train.journal import RunState, StepRecord
 from skillgit.train.measure import Spare, trials_of
+from skillgit.train.parents import merged, parent_of
 from skillgit.train.record import Moves, rollout_evidence
 from skillgit.train.reflect import failed
 from skillgit.train.rollout import Rollout
@@ -47,7 +48,7 @@ class Step:
 def next_step(run: Run) -> Step:
     """The step after the last one in the journal."""
     number = run.state.step + 1
-    return Step(run, number, run.epoch_of(number), _budget(run, number), run.parent(number))
+    return Step(run, number, run.epoch_of(number), _budget(run, number), parent_of(run, number))
 
 
 def _budget(run: Run, number: int) -> int | None:
@@ -135,8 +136,13 @@ async def _gate(step: Step, drafter: Drafter) -> None:
     # Where somebody moved the branch meanwhile, edits go on top of their document; a whole rewrite cannot.
     base = before if step.parent.blob == run.state.incumbent or step.parent.blob not in run.state.pool else step.parent
     contenders = [await _contender(run, bout, drafter, n, base, step, d) for n, d in _numbered(step.proposed.drafts)]
+    both = merged(run)
+    if both is not None:
+        contenders.append(contender(run, bout, run.session.settings.optimizer.proposals + 2, both[0], before.blob))
     await measure(run, bout, contenders, spare=_spare(run, bout, contenders))
     settled = settle(run, bout, contenders)
+    if both is not None:
+        settled.state.merged = [*settled.state.merged, "+".join(both[1])]
     _finish(step, settled.record, settled.state, settled.keeps, settled.moves)
     refuse_indecisive(run.state, settled.record)
 
