@@ -53,6 +53,8 @@ def command(name: str, only: str | None, max_count: int | None, as_json: bool) -
         for number, one in enumerate((entry, *entry.others)):
             text = row(one, max(width, 11), candidate=bool(number))
             print(colour(text, MARKS.get(one.record.decision, "dim"), sys.stdout))
+    for line in baselines:
+        print(line)
 
 
 def row(entry: Entry, width: int, *, candidate: bool = False) -> str:

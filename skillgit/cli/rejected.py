@@ -17,7 +17,7 @@ def command() -> None:
     """List and show rejected candidates; each is kept under refs/skillgit/rejected."""
 
 
-@command.command("list")
+@command.command("list", short_help="List the rejected candidates of skill NAME.")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def list_(name: str, as_json: bool) -> None:

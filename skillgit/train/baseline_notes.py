@@ -9,7 +9,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from skillgit.config import SkillSettings
+from skillgit.errors import RefusedError
 from skillgit.store.notes import add_note, read_notes
+from skillgit.store.refs import NOTES
 from skillgit.store.repository import Repository
 from skillgit.train import history
 from skillgit.train.documents import blob_at
@@ -154,6 +156,8 @@ def find(repo: Repository, name: str, settings: SkillSettings) -> tuple[Baseline
 
     Where no run was made yet, there is no score to compare with, and the newest ones count.
     """
+    if repo.read_ref(NOTES) is None:
+        return ()
     last = history.latest(repo, name)
     val, target = (last.state.val, last.state.target) if last is not None else (None, None)
     return known(repo, _bases(repo, name, settings), val, target)
@@ -172,7 +176,11 @@ def first_entry(repo: Repository, tip: str) -> Journal:
 def _bases(repo: Repository, name: str, settings: SkillSettings) -> Iterator[str]:
     """Documents that runs began with, the newest run's first; then the base branch's."""
     for _, tip in reversed(history.runs(repo, name)[-_RECENT:]):
-        yield first_entry(repo, tip).record.document
+        try:
+            first = first_entry(repo, tip)
+        except RefusedError:
+            continue  # a journal that cannot be read has no document to look at
+        yield first.record.document
     into = settings.merge.into
     base = repo.resolve(f"refs/heads/{into}" if into else "HEAD")
     blob = blob_at(repo, base, settings.document) if base is not None else None
