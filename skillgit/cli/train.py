@@ -104,7 +104,10 @@ def _print(outcome: Outcome, project: Project, baselines: list[str]) -> None:
 
     name = outcome.skill
     verb = "rose" if outcome.improved else "stayed"
-    print(f"val {verb}: {points(outcome.before)} -> {points(outcome.after)} ({outcome.reason})")
+    if outcome.before is None:
+        print(f"no document is measured yet: {outcome.reason}")
+    else:
+        print(f"val {verb}: {points(outcome.before)} -> {points(outcome.after)} ({outcome.reason})")
     for line in baselines:
         print(line)
     if outcome.test is not None:

@@ -98,8 +98,8 @@ def _say_trouble(session: Session) -> None:
     models = {id(model): model for model in (session.target, session.optimizer) if model is not None}
     hedges, overloads = (sum(getattr(model, what, 0) for model in models.values()) for what in ("hedges", "overloads"))
     if hedges or overloads:
-        hung = f"{hedges} call{'s' if hedges != 1 else ''} hung and {'were' if hedges != 1 else 'was'} sent again"
-        busy = f"{overloads} {'were' if overloads != 1 else 'was'} refused for the server's load and tried again"
+        hung = f"{hedges} call{'s hung and were' if hedges != 1 else ' hung and was'} sent again"
+        busy = f"{overloads} call{'s were' if overloads != 1 else ' was'} refused for the server's load and tried again"
         session.tell(Note("; ".join(text for text, count in ((hung, hedges), (busy, overloads)) if count)))
 
 

@@ -44,6 +44,7 @@ class Listeners:
 
     def __init__(self, listeners: Iterable[Listener], display: Listener | None = None) -> None:
         self._listeners = list(listeners)
+        self._failed: list[Listener] = []
         self.display = display
 
     def __call__(self, event: Event) -> None:
@@ -55,15 +56,19 @@ class Listeners:
 
     def close(self) -> None:
         """End those that have a `close`, once; the notes of what went wrong go to the others, which hear no more."""
+        failed = list(self._failed)
         for listener in list(self._listeners):
             end = getattr(listener, "close", None)
             if end is not None:
                 self._after(listener, _failure(end))
-        self._listeners = []
+        for listener in failed:
+            _failure(getattr(listener, "close", lambda: None))  # that it failed is said already
+        self._listeners, self._failed = [], []
 
     def _after(self, listener: Listener, problem: str | None) -> None:
         if problem is not None and listener in self._listeners:
             self._listeners.remove(listener)
+            self._failed.append(listener)
             self(Note(f"{name_of(listener)} failed and is told nothing more: {problem}"))
 
 

@@ -145,8 +145,12 @@ class Drafter:
         )
         recall = Recall(work.memory.rejected, work.memory.patterns)
         mode = settings.optimizer.skill_update_mode
+        if variant == 1:
+            # Once for all variants, which have as many minibatches; rewrites do not tell of their calls.
+            asked = settings.gradient.proposer in ("model", "both") and mode == "patch"
+            total = len(batches) * settings.optimizer.proposals if asked else 0
+            session.tell(StageStarted(work.optimizer.step, work.epoch, "reflect", total))
         if mode == "full_rewrite_minibatch":
-            session.tell(StageStarted(work.optimizer.step, work.epoch, "reflect", len(batches)))
             found = await rewrite_minibatches(
                 work.optimizer,
                 work.parent.text,
@@ -157,7 +161,6 @@ class Drafter:
             )
             return _whole(found, work.parent.blob)
         if mode == "rewrite_from_suggestions":
-            session.tell(StageStarted(work.optimizer.step, work.epoch, "reflect", len(batches)))
             most = UNLIMITED if work.found.budget is None else work.found.budget
             suggested = await suggest(work.optimizer, work.parent.text, batches, most, recall)
             work.found.patterns += suggested.patterns
@@ -176,7 +179,6 @@ class Drafter:
         proposals: Sequence[Proposal] = ()
         notes: tuple[str, ...] = ()
         if proposer in ("model", "both"):
-            session.tell(StageStarted(work.optimizer.step, work.epoch, "reflect", len(batches)))
             reflection = await reflect(
                 work.optimizer,
                 work.parent.text,
@@ -210,6 +212,8 @@ class Drafter:
         proposals = weigh(proposals, self._shown(work))
         together = await aggregate(proposals, document, asked, settings.gradient.merge_batch_size)
         fit, unfit = applicable(document, together.kept)
+        if together.kept and not fit:
+            work.found.reason = "none of the proposed edits could be applied"
         budget = work.found.budget
         if settings.optimizer.rate_control == "autonomous" and asked is not None and budget is not None:
             rate = await autonomous_rate(fit, document, self._evidence(work), budget, asked)
