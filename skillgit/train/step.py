@@ -105,7 +105,7 @@ async def _rollout(step: Step) -> None:
 
 
 async def _carried(step: Step) -> list[Rollout]:
-    """Failures of earlier steps on the same document, as many as make a minibatch, the newest first.
+    """Failures of earlier steps on the same document, the newest first, as many as the last minibatch has room for.
 
     Where a candidate was rejected, what its step saw still holds: the document is the same, and so each attempt is in
     the cache. SkillOpt looks at the step's own mini-batch alone.
@@ -113,7 +113,9 @@ async def _carried(step: Step) -> list[Rollout]:
     run, session = step.run, step.run.session
     own = {rollout.task.id for rollout in step.rollouts}
     tasks = {task.id: task for task in session.train if task.id not in own}
-    wanted = [t for t in run.failed_before(step.parent.blob) if t in tasks][: session.settings.gradient.minibatch_size]
+    failures, size = sum(failed(r, session.metric) for r in step.rollouts), session.settings.gradient.minibatch_size
+    room = -failures % size if failures else size
+    wanted = [ident for ident in run.failed_before(step.parent.blob) if ident in tasks][:room]
     work = [(tasks[ident], 0) for ident in sorted(wanted)]
     return await session.roller("rollout").batch(step.parent.text, step.parent.blob, work, unseen)
 
