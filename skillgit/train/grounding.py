@@ -29,7 +29,7 @@ class Evidence:
     """What a step's attempts show.
 
     Args:
-        failed: of each failed attempt the words that are its own (not those of most inputs), and its answer.
+        failed: of each failed attempt the words that are its own (not those of most answers' inputs), and its answer.
         seen: every word of the attempts and the document, in lower case.
     """
 
@@ -47,8 +47,12 @@ def evidence(rollouts: Iterable[Rollout], document: str, environment: Environmen
         texts += [rollout.task.input, rollout.attempt.reply, shown.text]
         if shown.kind == "expected" and is_failure(rollout, metric) and shown.text.strip():
             failures.append((words(rollout.task.input), shown.text))
-    counts = Counter(word for inner, _ in failures for word in inner)
-    common = {word for word, count in counts.items() if len(failures) > 2 and count > len(failures) / 2}
+    # A word that stands beside most of the answers ties a text to none of them.
+    answers: dict[str, set[str]] = {}
+    for inner, answer in failures:
+        answers.setdefault(answer, set()).update(inner)
+    counts = Counter(word for inner in answers.values() for word in inner)
+    common = {word for word, count in counts.items() if len(answers) > 1 and count > len(answers) / 2}
     failed = tuple((frozenset(inner - common), answer) for inner, answer in failures)
     return Evidence(failed, frozenset(word for text in texts for word in words(text)))
 
