@@ -13,13 +13,15 @@ class Faults:
     """Faults of a server.
 
     Args:
-        p429: the share of requests that are answered by status 429; half of these carry `retry-after: 1`.
+        p429: the share of requests that are answered by status 429.
+        retry_after_share: the share of these that carry `retry-after: 1`.
         hang_target: this call of the target, counted from 1, is never answered; 0 for none.
         hang_optimizer: the same for the optimizer.
         malformed: the share of the optimizer's replies that are cut off, prose, or no valid JSON.
     """
 
     p429: float = 0.0
+    retry_after_share: float = 0.5
     hang_target: int = 0
     hang_optimizer: int = 0
     malformed: float = 0.0
@@ -27,14 +29,14 @@ class Faults:
     @property
     def options(self) -> list[str]:
         """The same faults as command-line options."""
-        return [f"--{f.name.replace('_', '-')}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name)]
+        return [f"--{f.name.replace('_', '-')}={getattr(self, f.name)}" for f in fields(self)]
 
     def limited(self, seed: int, arrival: int) -> str | None:
         """None where a request passes, else the value of `retry-after`, empty for none."""
         chance = draw("429", seed, arrival)
         if chance >= self.p429:
             return None
-        return "1" if chance < self.p429 / 2 else ""
+        return "1" if chance < self.p429 * self.retry_after_share else ""
 
     def hangs(self, role: str, number: int) -> bool:
         """Whether this call of a role, counted from 1, is never answered."""
@@ -58,6 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of all faults."""
     group = parser.add_argument_group("faults")
     group.add_argument("--p429", type=float, default=0.0, help="share of requests answered by 429")
+    group.add_argument("--retry-after-share", type=float, default=0.5, help="share of the 429s with `retry-after: 1`")
     group.add_argument("--hang-target", type=int, default=0, metavar="N", help="the target's Nth call never answers")
     group.add_argument("--hang-optimizer", type=int, default=0, metavar="N", help="the same for the optimizer")
     group.add_argument("--malformed", type=float, default=0.0, help="share of the optimizer's replies that are broken")
@@ -65,4 +68,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen(given: argparse.Namespace) -> Faults:
     """The faults that the options name."""
-    return Faults(given.p429, given.hang_target, given.hang_optimizer, given.malformed)
+    return Faults(**{f.name: getattr(given, f.name) for f in fields(Faults)})
