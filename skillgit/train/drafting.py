@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillgit.document import Edit
 from skillgit.document.density import added, thin
 from skillgit.document.length import length, limit, over
+from skillgit.execute.pool import map_bounded
 from skillgit.redact import redact
 from skillgit.train import scores
 from skillgit.train.aggregate import aggregate, mechanical
@@ -108,27 +108,33 @@ class Drafter:
         """
         log = CallLog()
         optimizer = StepOptimizer(self._calls, number, log, run.session.environment, run.memory)
-        work = Work(run, epoch, parent, rollouts, optimizer, memory_of(run, parent.blob), Drafts(budget=budget))
-        settings = run.session.settings
-        variants = range(1, settings.optimizer.proposals + 1)
+        memory, settings = memory_of(run, parent.blob), run.session.settings
+        found = Drafts(budget=budget)
+
+        async def variant(number: int) -> tuple[Draft, Drafts]:
+            # Each fills drafts of its own: whichever is done first, they are put together in their order.
+            work = Work(run, epoch, parent, rollouts, optimizer, memory, Drafts(budget=budget))
+            return await self._variant(work, number), work.found
+
         try:
             if settings.train.one_shot:
                 seed = f"{settings.train.seed}/step/{number}"
-                found = await one_shot(
+                whole = await one_shot(
                     optimizer, parent.text, rollouts, run.session.metric, seed, refuse=_refusing(run, parent.text)
                 )
-                drafts = [_whole(found, parent.blob)]
+                found.drafts = [_whole(whole, parent.blob)]
             else:
-                drafts = await asyncio.gather(*(self._variant(work, variant) for variant in variants))
+                most = settings.optimizer.proposals
+                _gather(found, await map_bounded(range(1, most + 1), variant, limit=most))
         finally:
             run.evidence[OPTIMIZER] = log.sorted()
         run.count_unusable(log)
-        work.found.patterns = [redact(pattern) for pattern in dict.fromkeys(work.found.patterns)]
-        run.evidence[PATTERNS] = [{"text": pattern} for pattern in work.found.patterns]
-        work.found.drafts = [draft for draft in drafts if draft.proposals or draft.notes or draft.rewritten]
-        if not work.found.drafts:
-            work.found.reason = work.found.reason or "no edit was proposed"
-        return work.found
+        found.patterns = [redact(pattern) for pattern in dict.fromkeys(found.patterns)]
+        run.evidence[PATTERNS] = [{"text": pattern} for pattern in found.patterns]
+        found.drafts = [draft for draft in found.drafts if draft.proposals or draft.notes or draft.rewritten]
+        if not found.drafts:
+            found.reason = found.reason or "no edit was proposed"
+        return found
 
     async def _variant(self, work: Work, variant: int) -> Draft:
         """One candidate's draft. Another variant sees other minibatches, and so is another proposal."""
@@ -302,6 +308,17 @@ def memory_of(run: Run, blob: str) -> Memory:
     here = [entry["text"] for entry in run.state.rejected if entry["document"] == blob]
     rejected = tuple(data("rejected_edit", text) for text in here[-MOST_REMEMBERED:])
     return Memory(rejected, tuple(data("pattern", text) for text in run.patterns[-MOST_REMEMBERED:]))
+
+
+def _gather(found: Drafts, variants: Sequence[tuple[Draft, Drafts]]) -> None:
+    """Put the variants' drafts together, in their order. The budget recorded is the highest that one of them chose."""
+    found.drafts = [draft for draft, _ in variants]
+    for _, own in variants:
+        found.dropped += own.dropped
+        found.patterns += own.patterns
+        found.reason = found.reason or own.reason
+    budgets = [own.budget for _, own in variants if own.budget is not None]
+    found.budget = max(budgets, default=None)
 
 
 def _whole(rewritten: Rewritten | None, blob: str) -> Draft:

@@ -44,7 +44,7 @@ class CallLog:
 
     def sorted(self) -> list[dict[str, Any]]:
         """The entries, in an order that does not depend on when replies came."""
-        return sorted(self.entries, key=lambda entry: (entry["stage"], entry["attempt"]))
+        return sorted(self.entries, key=lambda entry: (entry["stage"], entry["attempt"], entry["turns"]))
 
 
 class OptimizerCalls:
