@@ -33,8 +33,10 @@ def refusal(text: str, *settings: tuple[str, str]) -> str:
 def test_defaults() -> None:
     found = parse(BASE)
     skill = found.skill("topics")
-    assert skill.train.model_dump() == {"num_epochs": 4, "batch_size": 40, "seed": 42}
-    assert skill.optimizer.model_dump() == {"learning_rate": 4, "min_learning_rate": 2, "lr_scheduler": "cosine"}
+    # Those of single keys are held to docs/skillopt.md and docs/configuration.md by test_docs_options.py.
+    assert (skill.train.num_epochs, skill.train.batch_size, skill.train.seed) == (4, 40, 42)
+    assert (skill.optimizer.learning_rate, skill.optimizer.min_learning_rate) == (4, 2)
+    assert (skill.optimizer.lr_scheduler, skill.optimizer.rate_control) == ("cosine", "fixed")
     assert skill.merge.into is None
     assert found.limits.model_dump() == {"in_flight": 16, "timeout_s": 120.0, "hedge": True}
     assert found.model("topics", "target").model == "openai/a"
@@ -76,7 +78,7 @@ class TestUnknownKeys:
         [
             ("    documnt: x", "unknown key 'skills.topics.documnt'; did you mean 'document'?"),
             ("    train: {batchsize: 3}", "unknown key 'skills.topics.train.batchsize'; did you mean 'batch_size'?"),
-            ("    train: {zzz: 3}", "unknown key 'skills.topics.train.zzz'; known keys: batch_size, num_epochs, seed"),
+            ("    train: {zzz: 3}", "unknown key 'skills.topics.train.zzz'; known keys: accumulation, batch_size, "),
             ("    train: {<<: {seed: 1}}", "unknown key 'skills.topics.train.<<'; known keys: "),
             ("    models: {targt: openai/x}", "unknown key 'skills.topics.models.targt'; did you mean 'target'?"),
             (
@@ -90,23 +92,28 @@ class TestUnknownKeys:
     def test_the_nearest_is_named(self, line: str, message: str) -> None:
         assert refusal(f"{BASE}{line}\n").startswith(f"skillgit.yaml:7: {message}")
 
-    # SkillOpt has these, and they are not wired yet (docs/skillopt.md): each is an error, never ignored.
+    # SkillOpt has these, and skillgit has nothing for them to do (docs/skillopt.md): each is an error, never ignored.
     @pytest.mark.parametrize(
-        "setting",
+        ("section", "key"),
         [
-            "train: {accumulation: 1}",
-            "train: {train_size: 10}",
-            "optimizer: {skill_update_mode: patch}",
-            "optimizer: {use_slow_update: true}",
-            "optimizer: {use_meta_skill: true}",
-            "gradient: {merge_batch_size: 8}",
-            "evaluation: {use_gate: false}",
-            "evaluation: {gate_mode: paired}",
-            "evaluation: {gate_mode: margin}",
+            ("train", "steps_per_epoch: 4"),
+            ("gradient", "analyst_workers: 16"),
+            ("gradient", "max_analyst_rounds: 3"),
+            ("optimizer", "meta_learning_rate: 4"),
+            ("optimizer", "slow_update_gate_with_selection: true"),  # of evaluation here
+            ("evaluation", "use_slow_update: true"),  # of optimizer
+            ("models", "reasoning_effort: high"),
         ],
     )
-    def test_what_is_not_wired_is_refused(self, setting: str) -> None:
-        assert refusal(f"{BASE}    {setting}\n").startswith("skillgit.yaml:7: ")
+    def test_what_has_no_effect_is_refused(self, section: str, key: str) -> None:
+        name = key.partition(":")[0]
+        message = refusal(f"{BASE}    {section}: {{{key}}}\n")
+        assert message.startswith(f"skillgit.yaml:7: unknown key 'skills.topics.{section}.{name}'; ")
+
+    @pytest.mark.parametrize("section", ["train", "gradient", "optimizer", "evaluation", "merge", "models"])
+    def test_every_section_refuses_what_it_does_not_know(self, section: str) -> None:
+        message = refusal(f"{BASE}    {section}: {{qqqq: 1}}\n")
+        assert message.startswith(f"skillgit.yaml:7: unknown key 'skills.topics.{section}.qqqq'; known keys: ")
 
 
 class TestValues:
@@ -141,7 +148,26 @@ class TestValues:
             "evaluation: {min_coverage: .inf}",
             "evaluation: {min_coverage: true}",
             "evaluation: {repeats: 0}",
-            "evaluation: {gate_metric: mixed}",
+            "evaluation: {gate_metric: mix}",
+            "evaluation: {gate_mode: Paired}",
+            "evaluation: {gate_mixed_weight: 1.5}",
+            "evaluation: {z: -1}",
+            "evaluation: {epsilon: .nan}",
+            "evaluation: {sel_env_num: -1}",
+            "evaluation: {use_gate: 1}",
+            "evaluation: {semantic_density: 2}",
+            "train: {parent: best}",
+            "train: {accumulation: 0}",
+            "train: {patience: -1}",
+            "train: {train_size: all}",
+            "gradient: {merge_batch_size: 1}",
+            "gradient: {proposer: Model}",
+            "optimizer: {lr_control_mode: auto}",
+            "optimizer: {skill_update_mode: rewrite}",
+            "optimizer: {proposals: 17}",
+            "optimizer: {longitudinal_pair_policy: all}",
+            "optimizer: {skill_aware_appendix_source: none}",
+            "optimizer: {max_growth: -0.5}",
             "merge: {into: 1.2}",
             "merge: {into: true}",
             "merge:",
@@ -387,7 +413,8 @@ class TestSet:
         ]
         text = f"{BASE}    train: {{num_epochs: 3, seed: 1}}\n"
         found = parse(text, overrides=[("topics", *setting) for setting in settings]).skill("topics")
-        assert found.train.model_dump() == {"num_epochs": 3, "seed": 7, "batch_size": 2}
+        assert found.train.model_dump(exclude_unset=True) == {"num_epochs": 3, "seed": 7, "batch_size": 2}
+        assert found.train.accumulation == 1
         assert (found.evaluation.racing, found.merge.into) == (False, "no")
 
     def test_the_last_one_counts(self) -> None:
@@ -422,7 +449,8 @@ class TestSet:
             (".seed", "7", "write section.key=value; for example train.num_epochs=2"),
             ("train.seed.x", "7", "write section.key=value; for example train.num_epochs=2"),
             ("optimizer.min_learning_rate", "9", "optimizer: min_learning_rate is above learning_rate"),
-            ("evaluation.gate_mode", "paired", "evaluation.gate_mode: input should be 'strict'; correct the value"),
+            ("evaluation.gate_mode", "Paired", "evaluation.gate_mode: 'Paired' is no name: lower-case letters, "),
+            ("train.parent", "best", "train.parent: input should be 'tip' or 'pareto'; correct the value"),
         ],
     )
     def test_mistakes(self, key: str, value: str, message: str) -> None:
@@ -444,13 +472,21 @@ def leaves(model: type[BaseModel]) -> Iterator[str]:
 
 
 def attributes_read() -> set[str]:
-    """Every attribute name that the package's code reads, outside of config.py."""
+    """Every attribute name that the package's code reads, outside of config.py; and what a property of config.py that
+    is read there reads in turn."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
         if path != PACKAGE / "config.py":
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            found |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            found |= attributes_of(ast.parse(path.read_text(encoding="utf-8")))
+    for node in ast.walk(ast.parse((PACKAGE / "config.py").read_text(encoding="utf-8"))):
+        decorators = [ast.unparse(d) for d in node.decorator_list] if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.FunctionDef) and "property" in decorators and node.name in found:
+            found |= attributes_of(node)
     return found
+
+
+def attributes_of(tree: ast.AST) -> set[str]:
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def test_every_key_is_read_by_the_code_and_named_in_the_docs() -> None:
