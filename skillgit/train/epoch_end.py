@@ -62,7 +62,7 @@ async def close_epoch(run: Run, calls: OptimizerCalls) -> None:
     pairs = await _compare(run, previous, current)
     guidance, memory, reason = await _ask(run, optimizer, previous, current, pairs)
     run.evidence[OPTIMIZER] = log.sorted()
-    run.count_unusable(log)
+    run.note_unusable(log)
     if memory is not None:
         run.evidence[META] = [{"text": redact(memory)}]
     while run.state.closing:

@@ -213,16 +213,20 @@ class Run:
             return patience
         return "all epochs are done" if state.step >= self.info.total_steps else None
 
+    def note_unusable(self, log: CallLog) -> None:
+        """Say that replies could not be used; one that could shows that the optimizer works."""
+        self.unusable = 0 if log.usable else self.state.unusable
+        if log.unusable:
+            self.session.tell(Note(f"{log.unusable} optimizer replies could not be used: {log.last_problem}"))
+
     def count_unusable(self, log: CallLog) -> None:
         """Broken is never "no improvement": an optimizer that gives nothing usable stops the run.
 
         Raises:
             ModelError: no usable reply `MOST_UNUSABLE` times in a row, over steps.
         """
-        before = self.state.unusable
-        self.unusable = 0 if log.usable else before + log.unusable
-        if log.unusable:
-            self.session.tell(Note(f"{log.unusable} optimizer replies could not be used: {log.last_problem}"))
+        self.note_unusable(log)
+        self.unusable += 0 if log.usable else log.unusable
         if self.unusable >= MOST_UNUSABLE:
             name = self.session.model_names["optimizer"]
             raise ModelError(
