@@ -86,12 +86,22 @@ def test_a_spoilt_reply_comes_whole_when_it_is_asked_for_again() -> None:
 @pytest.mark.soak
 def test_the_quick_comparison_fills_its_table_and_counts_the_calls_that_skillgit_counts(tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
-    command = [sys.executable, "-m", "benchmarks.trainers", "--quick", "--json", str(out)]
+    # A race that is decided leaves calls in flight, which belong to no step.
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.trainers",
+        "--quick",
+        "--set",
+        "evaluation.racing=false",
+        "--json",
+        str(out),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = json.loads(out.read_text(encoding="utf-8"))
     assert row["ended"] == "ok"
-    assert row["said_calls"] == row["target_calls"] + row["optimizer_calls"] > 100
+    assert row["said_calls"] == row["target_calls"] + row["optimizer_calls"] - row["counts"]["given_up"] > 100
     assert row["counts"]["unknown_prompts"] == []
     assert row["best_val"] == row["val_noisy"] > 0.5
     assert row["test"] > 0.5

@@ -56,7 +56,7 @@ class Api:
         self.calls: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
         self.tokens: Counter[str] = Counter()
-        self.spoilt = self.hung = self.test_calls = self.in_flight = self.peak = 0
+        self.spoilt = self.hung = self.given_up = self.test_calls = self.in_flight = self.peak = 0
         self.refused: Counter[str] = Counter()
         self.unknown: list[str] = []
         self.first_at: float | None = None
@@ -64,7 +64,10 @@ class Api:
         self.test_at: float | None = None
 
     def counts(self) -> dict[str, Any]:
-        """Everything counted so far; times are of the system's monotonic clock."""
+        """Everything counted so far; times are of the system's monotonic clock.
+
+        `given_up` are calls whose client had gone when the answer was ready: they are among the calls.
+        """
         return {
             "target_calls": self.calls["target"],
             "optimizer_calls": self.calls["optimizer"],
@@ -76,6 +79,7 @@ class Api:
             "refused": dict(self.refused),
             "malformed": self.spoilt,
             "hung": self.hung,
+            "given_up": self.given_up,
             "test_calls": self.test_calls,
             "peak_in_flight": self.peak,
             "unknown_prompts": self.unknown,
@@ -172,6 +176,9 @@ class Http:
                 method, path, _ = head.split(" ", 2)
                 length = next((line[15:] for line in head.lower().split("\r\n") if line[:15] == "content-length:"), "0")
                 response = await self._response(method, path, await reader.readexactly(int(length)))
+                if reader.at_eof():
+                    self._api.given_up += 1
+                    break
                 more = f"retry-after: {response.retry_after}\r\n" if response.retry_after else ""
                 writer.write(
                     f"HTTP/1.1 {response.status} X\r\ncontent-type: application/json\r\n{more}"

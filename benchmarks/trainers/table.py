@@ -54,9 +54,11 @@ def _notes(row: Row) -> list[str]:
     found = [] if row.ended == "ok" else [row.ended]
     if unknown:
         found.append(f"{len(unknown)} optimizer prompts of no known form: {unknown[0][:120]!r}")
-    answered = row.target_calls + row.optimizer_calls
-    if row.said_calls is not None and row.said_calls != answered:
-        found.append(f"its journal counts {row.said_calls} calls, the server {answered}")
+    asked, left = row.target_calls + row.optimizer_calls, row.counts["given_up"] + row.counts["hung"]
+    if row.said_calls is not None and (left or row.said_calls != asked):
+        found.append(
+            f"its journal counts {row.said_calls} calls, the server {asked}, of which {left} were not waited for"
+        )
     if row.ended == "ok" and abs(row.best_val - row.val_noisy) > 0.0002:
         found.append(f"says best val {row.best_val:.4f}, the evaluator {row.val_noisy:.4f}")
     return found
