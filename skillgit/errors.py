@@ -101,6 +101,10 @@ class ReplyError(ModelError):
     """A model's reply cannot be used: empty, cut off, or not what was asked for."""
 
 
+class UnfitReplyError(ReplyError):
+    """A reply is what was asked for, but what it brings breaks a rule of the skill's own, such as its length budget."""
+
+
 class EnvironmentFailedError(OutsideError):
     """A scorer or an environment's own code failed on one attempt."""
 

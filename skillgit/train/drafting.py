@@ -133,7 +133,7 @@ class Drafter:
         run.evidence[PATTERNS] = [{"text": pattern} for pattern in found.patterns]
         found.drafts = [draft for draft in found.drafts if draft.proposals or draft.notes or draft.rewritten]
         if not found.drafts:
-            found.reason = found.reason or "no edit was proposed"
+            found.reason = found.reason or ": ".join(["no edit was proposed", *sorted(log.unfit)[:1]])
         return found
 
     async def _variant(self, work: Work, variant: int) -> Draft:

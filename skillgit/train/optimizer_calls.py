@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from skillgit.envs.contract import Environment
-from skillgit.errors import ReplyError
+from skillgit.errors import ReplyError, UnfitReplyError
 from skillgit.models.base import Model, Request, Turn, Usage
 from skillgit.models.cache import call_key
 from skillgit.train.budget import Meter
@@ -35,12 +35,17 @@ MOST_UNUSABLE = 3
 
 @dataclass(slots=True)
 class CallLog:
-    """What one step's optimizer calls were, for the evidence ref and the record."""
+    """What one step's optimizer calls were, for the evidence ref and the record.
+
+    Args:
+        unfit: why replies that were as asked for were not taken (`UnfitReplyError`); they hold no text of the model's.
+    """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
     usable: int = 0
     unusable: int = 0
     last_problem: str = ""
+    unfit: list[str] = field(default_factory=list)
 
     def sorted(self) -> list[dict[str, Any]]:
         """The entries, in an order that does not depend on when replies came."""
@@ -113,6 +118,7 @@ class OptimizerCalls:
         doubt: Callable[[T], str | None],
     ) -> T | None:
         doubted: tuple[str, T] | None = None
+        unfit = ""
         entries: list[dict[str, Any]] = []
         for attempt in range(2):
             reply = await self._model.complete(request)
@@ -127,6 +133,7 @@ class OptimizerCalls:
                     raise ReplyError(problem)
             except ReplyError as error:
                 log.last_problem = error.message
+                unfit = error.message if isinstance(error, UnfitReplyError) else ""
                 entries.append(_entry(stage, attempt, request, reply.text, error.message))
                 log.entries.append(entries[-1])
                 retry = fill(sections("full/retry")["user"], {"problem": error.message})
@@ -145,7 +152,11 @@ class OptimizerCalls:
             self._cache.put(key, {"text": doubted[0], "entries": entries}, "optimizer")
             log.usable += 1
             return doubted[1]
-        log.unusable += 1
+        if unfit:  # no sign of a broken optimizer: the step has no candidate, and the run goes on
+            log.usable += 1
+            log.unfit.append(unfit)
+        else:
+            log.unusable += 1
         return None
 
     def _key(self, step: int, stage: str, request: Request) -> str:

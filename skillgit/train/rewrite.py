@@ -16,7 +16,7 @@ from typing import Protocol
 from skillgit.document import Edit
 from skillgit.document.regions import guidance, notes
 from skillgit.document.rewriting import editable_body, with_body
-from skillgit.errors import ReplyError
+from skillgit.errors import ReplyError, UnfitReplyError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Json
 from skillgit.models.replies import parse_object
@@ -302,9 +302,10 @@ def _reader(document: str, refuse: Refuse, support: int, source: Source) -> Call
         brought = sorted({kind for kind, _ in _secrets(after) - known})
         if reason is None and brought:
             reason = f"its text holds a secret ({', '.join(brought)})"
-        reason = reason or refuse(after)
         if reason is not None:
             raise ReplyError(f"the new document cannot be used: {reason}")
+        if (against := refuse(after)) is not None:
+            raise UnfitReplyError(f"the new document cannot be used: {against}")
         return Rewritten(after, _line(reply.get("reasoning")), _summary(reply.get("change_summary")), support, source)
 
     return read

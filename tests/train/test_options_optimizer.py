@@ -210,3 +210,16 @@ async def test_a_shortening_is_a_commit_as_any_other(yard: MakeYard) -> None:
     assert [trailers(here, c, "Skill-Edit") for c in here.steps[1].commits] == ["1/2 append", "2/2 replace"]
     assert here.steps[1].decision == "accept-best"
     assert length(here.text(BRANCH)) <= 13
+
+
+async def test_rewrites_that_are_too_long_are_no_broken_optimizer(yard: MakeYard) -> None:
+    """They are asked for once more, with the reason, and then the step has no candidate; the run goes on to its end."""
+    models = Scripted(world())
+    chosen = "{skill_update_mode: full_rewrite_minibatch, max_tokens: 12}"
+    here = start(yard, models, chosen, train="{num_epochs: 2, batch_size: 4}", gradient="{minibatch_size: 4}")
+    outcome = await here.train()
+    assert outcome.reason == "all epochs are done"
+    assert here.watcher.decisions[1:] == ["none"] * 8
+    assert {"above optimizer.max_tokens of 12" in step.reason for step in here.steps[1:]} == {True}
+    retries = [call for call in models.of("minibatch") if "above optimizer.max_tokens of 12" in call.user]
+    assert len(retries) == len(models.of("minibatch")) / 2
