@@ -41,10 +41,23 @@ async def measure_all(
 ) -> tuple[Measurement, list[Rollout]]:
     """Every task, `repeats` trials each, in the order of the tasks."""
     work = [(task, trial) for task in tasks for trial in range(repeats)]
+    rollouts = await attempt_all(roller, document, blob, work, on_done, spare=spare)
+    return trials_of(rollouts), rollouts
+
+
+async def attempt_all(
+    roller: Roller,
+    document: str,
+    blob: str,
+    work: Sequence[tuple[Task, int]],
+    on_done: OnDone,
+    *,
+    spare: Spare | None = None,
+) -> list[Rollout]:
+    """Each (task, trial), in the order of `work`."""
     stream = Stream(roller, document, blob, work, on_done)
     await stream.run(lambda _: True, lambda: False, lambda free: spare(free, False) if spare else None)
-    rollouts = [stream.results[index] for index in range(len(work))]
-    return trials_of(rollouts), rollouts
+    return [stream.results[index] for index in range(len(work))]
 
 
 @dataclass(slots=True)

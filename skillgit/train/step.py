@@ -13,7 +13,7 @@ from skillgit.train.epoch_end import is_due
 from skillgit.train.events import StageStarted
 from skillgit.train.gating import Bout, Contender, contender, measure, refuse_indecisive, settle
 from skillgit.train.journal import RunState, StepRecord
-from skillgit.train.measure import Spare, trials_of
+from skillgit.train.measure import Spare, attempt_all, trials_of
 from skillgit.train.parents import merged, parent_of
 from skillgit.train.record import Moves, rollout_evidence
 from skillgit.train.reflect import failed
@@ -69,7 +69,6 @@ async def take(step: Step, drafter: Drafter) -> None:
     await _rollout(step)
     attempts = [*step.rollouts, *await _carried(step)]
     if any(failed(r, run.session.metric) for r in attempts):
-        run.plan_ahead(step.number + 1)
         if run.state.barren >= DOUBTFUL:
             run.guess(Guess(step.parent.text, step.parent.blob))
         step.proposed = await drafter.draft(run, step.number, step.epoch, step.parent, attempts, step.budget)
@@ -94,7 +93,17 @@ async def _rollout(step: Step) -> None:
     tasks = run.batch(step.number)
     session.tell(StageStarted(step.number, step.epoch, "rollout", len(tasks)))
     work = [(task, 0) for task in tasks]
-    step.rollouts = await session.roller("rollout").batch(step.parent.text, step.parent.blob, work, session.tell)
+    guess = Guess(step.parent.text, step.parent.blob)
+    run.plan_ahead(step.number + 1)
+    step.rollouts = await attempt_all(
+        session.roller("rollout"),
+        step.parent.text,
+        step.parent.blob,
+        work,
+        session.tell,
+        # Where nothing failed in the last step, nothing may fail in this one, and the next one starts from here too.
+        spare=lambda free, _: run.guess(guess, free) if run.state.idle else None,
+    )
     run.evidence["rollouts.jsonl"] = rollout_evidence(step.rollouts, step.parent.blob)
     errors = [r.error for r in step.rollouts if r.error is not None]
     if len(errors) == len(step.rollouts):
