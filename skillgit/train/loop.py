@@ -132,10 +132,13 @@ def _outcome(session: Session, run: Run) -> Outcome:
 
 
 def _unfinished(session: Session, run: Run | None, reason: str) -> Outcome:
+    if run is not None and run.state.status == "finished":
+        session.tell(Note(f"{reason} before test was scored: `skillgit eval {session.name} --split test` does that"))
+        return _outcome(session, run)
     session.tell(Note(f"{reason}; the same command goes on from here"))
     if run is None:
         return Outcome(session.name, "", reason, None, None, 0, 0, 0, "", "", finished=False)
-    return replace(_so_far(session, run, reason), finished=run.state.status == "finished")
+    return replace(_so_far(session, run, reason), finished=False)
 
 
 def _so_far(session: Session, run: Run, reason: str) -> Outcome:

@@ -16,14 +16,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import cli, repos, training
 from support.cli import Done
+from support.epochs import EpochWorld
+from support.histories import differences, story
 from support.place import CONFIG, TRAIN, WORLD
 from support.server import Answer, Call, Server, serve
 from support.training import BRANCH, SKILL
+from support.world import Kinds, TopicWorld
 
+EPOCHS = EpochWorld(6, 1, kinds=Kinds(40, 40))
+LOOKING_BACK = training.configuration(
+    models="{target: openai/sim, optimizer: openai/sim}",
+    train="{num_epochs: 3, batch_size: 4, speculate: true}",
+    optimizer="{use_slow_update: true, use_meta_skill: true}",
+)
 NOBODY = 65534
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 
@@ -34,17 +44,23 @@ def root(tmp_path: Path) -> Path:
 
 
 class Waiting:
-    """A world that answers so many calls, and then no more until it is told to."""
+    """A world that answers so many calls, or those before the first of a kind, and then no more until it is told to."""
 
-    def __init__(self, answered: int) -> None:
+    def __init__(self, until: int | str, world: TopicWorld = WORLD) -> None:
         self.reached, self.go_on = threading.Event(), threading.Event()
-        self._left = answered
+        self._until, self._world = until, world
 
     def __call__(self, call: Call) -> Answer:
-        if call.index >= self._left and not self.go_on.is_set():
+        if self._is_it(call):
             self.reached.set()
+        if self.reached.is_set() and not self.go_on.is_set():
             self.go_on.wait(60)
-        return WORLD(call)
+        return self._world(call)
+
+    def _is_it(self, call: Call) -> bool:
+        if isinstance(self._until, int):
+            return call.index >= self._until
+        return isinstance(self._world, EpochWorld) and self._world.stage(call) == self._until
 
 
 @contextmanager
@@ -66,28 +82,101 @@ def training_in_background(root: Path, server: Server) -> Iterator[subprocess.Po
         process.communicate()
 
 
-@pytest.mark.parametrize("answered", [3, 20], ids=["in the baseline", "in a step"])
-def test_ctrl_c(root: Path, answered: int) -> None:
-    world = Waiting(answered)
-    with serve(world) as server, training_in_background(root, server) as process:
-        assert world.reached.wait(60)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        world.go_on.set()
-        assert (process.returncode, out) == (130, "")
-        assert err.splitlines()[-1] == "skillgit: interrupted; the same command goes on where it was"
-        assert "Traceback" not in err
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The history of a training that nobody interrupts."""
+    root = training.make(tmp_path_factory.mktemp("unbroken") / "r", EPOCHS, config=LOOKING_BACK)
+    with serve(EPOCHS) as server:
+        done = cli.start(root, *TRAIN, env=server.env())
+        assert done.code == 0, done.err
+    found = story(root)
+    assert "slow-update" in {step["kind"] for step in found["steps"]}
+    return found
+
+
+def until_said(process: subprocess.Popen[str], text: str) -> None:
+    """Read what it says up to a line with this text."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"it never said {text!r}")
+
+
+STAGES = pytest.mark.parametrize("until", [3, 60, "slow_update"], ids=["baseline", "step", "end of epoch"])
+
+
+class TestInterruption:
+    """Wherever it comes, the same command goes on to the history of the training that nobody interrupted."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        return training.make(tmp_path / "r", EPOCHS, config=LOOKING_BACK)
+
+    def goes_on(self, root: Path, server: Server, unbroken: dict[str, Any], most_again: int) -> None:
         repos.fsck(root)
         assert not list((root / ".git/refs").rglob("*.lock"))
-        # The same command goes on: what was answered is not asked again, and nothing has to be tidied up.
-        asked = {json.dumps(call.body, sort_keys=True) for call in server.calls[:answered]}
-        before = server.count
         done = cli.start(root, *TRAIN, env=server.env())
         assert done.code == 0, done.err
         assert "took over the lock" not in done.err
-        again = [json.dumps(call.body, sort_keys=True) for call in server.calls[before:]]
-        assert len(asked & set(again)) <= 8, "at most what was in flight when the answers were on their way"
-    repos.fsck(root)
+        asked = [json.dumps(call.body, sort_keys=True) for call in server.calls]
+        assert len(asked) - len(set(asked)) <= most_again
+        assert differences(story(root), unbroken) == []
+
+    @STAGES
+    def test_once_finishes_the_step(self, root: Path, unbroken: dict[str, Any], until: int | str) -> None:
+        world = Waiting(until, EPOCHS)
+        with serve(world) as server, training_in_background(root, server) as process:
+            assert world.reached.wait(60)
+            before = len(training.journals(root)[0]) if until != 3 else 0
+            process.send_signal(signal.SIGINT)
+            until_said(process, "note: finishing the running step; press Ctrl-C again to stop now")
+            world.go_on.set()
+            out, err = process.communicate(timeout=30)
+            assert (process.returncode, out) == (130, "")
+            assert err.splitlines()[-1] == "skillgit: interrupted; the same command goes on where it was"
+            assert "Traceback" not in err
+            (steps,) = training.journals(root)
+            assert len(steps) == before + 1, "the step that was running, and no other"
+            self.goes_on(root, server, unbroken, most_again=0)
+
+    @pytest.mark.parametrize(
+        ("until", "presses"),
+        [(3, ("INT", "INT")), (60, ("INT", "INT")), ("slow_update", ("INT", "INT")), (60, ("TERM",))],
+        ids=["baseline", "step", "end of epoch", "SIGTERM"],
+    )
+    def test_now(self, root: Path, unbroken: dict[str, Any], until: int | str, presses: tuple[str, ...]) -> None:
+        world = Waiting(until, EPOCHS)
+        with serve(world) as server, training_in_background(root, server) as process:
+            assert world.reached.wait(60)
+            if len(presses) == 2:
+                process.send_signal(signal.SIGINT)
+                until_said(process, "finishing the running step")
+            process.send_signal(signal.Signals[f"SIG{presses[-1]}"])
+            # The server still answers nothing: what is under way is not waited for.
+            out, err = process.communicate(timeout=15)
+            assert (process.returncode, out) == (130, "")
+            assert err.splitlines()[-1] == "skillgit: interrupted; the same command goes on where it was"
+            assert "Traceback" not in err
+            world.go_on.set()
+            self.goes_on(root, server, unbroken, most_again=8)
+
+
+def test_a_reader_that_leaves_ends_the_training(root: Path) -> None:
+    """`skillgit train … 2>&1 | head -1`."""
+    with serve(WORLD) as server:
+        done = subprocess.run(
+            ["bash", "-c", f'"{sys.executable}" -m skillgit train {SKILL} 2>&1 | head -1; echo "${{PIPESTATUS[0]}}"'],
+            cwd=root,
+            env={**os.environ, **server.env()},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.stdout.splitlines() == ["note: val has only 8 tasks: one task is 12 points of the score", "141"]
+    assert done.stderr == ""
 
 
 def test_two_trainings_at_once(root: Path) -> None:

@@ -90,6 +90,19 @@ class TestBudget:
         (status,) = json.loads(cli.call(place.root, "status", "--json").out)
         assert status["running"] is (option[0] != "--max-minutes")
 
+    def test_one_that_ends_in_the_middle_of_test_ends_a_finished_run(self, place: Place, tmp_path: Path) -> None:
+        plain = ("--set", "train.speculate=false", "--set", "train.num_epochs=1")
+        Place(training.make(tmp_path / "whole", WORLD, config=CONFIG), place.server).trained(*plain)
+        most = str(place.server.count + 2)
+        done = cli.call(place.root, *TRAIN, *plain, "--set", "evaluation.eval_test=true", "--max-calls", most, "--json")
+        outcome = json.loads(done.out)
+        assert (done.code, outcome["finished"], outcome["test"]) == (0, True, None)
+        assert outcome["reason"] == "all epochs are done"
+        assert (
+            f"is used up ({most}) before test was scored: `skillgit eval {SKILL} --split test` does that\n" in done.err
+        )
+        assert cli.call(place.root, "eval", SKILL, "--split", "test").code == 0
+
     def test_money_needs_prices(self, place: Place) -> None:
         place.configure("optimizer: openai/gpt-4o-mini", "optimizer: openai/nobody-knows-it")
         for options in (("--max-usd", "1"), ("--max-usd", "1", "--dry-run")):
