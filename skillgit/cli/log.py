@@ -44,33 +44,41 @@ def command(name: str, only: str | None, max_count: int | None, as_json: bool) -
         return
     if not shown:
         print(f"{name} was not trained yet: `skillgit train {name}`")
-    width = max((len(decided(e.record.kind, e.record.decision)) for e in shown), default=0)
+    verdicts = max((len(decided(e.record.kind, e.record.decision)) for e in shown), default=0)
+    widths = max(verdicts, 11), max((*(len(spent(e)) for e in shown), 10))
     run = ""
     for entry in shown:
         if entry.run != run:
             run = entry.run
             print(colour(f"run {run}", "bold", sys.stdout))
         for number, one in enumerate((entry, *entry.others)):
-            text = row(one, max(width, 11), candidate=bool(number))
+            text = row(one, widths, candidate=bool(number))
             print(colour(text, MARKS.get(one.record.decision, "dim"), sys.stdout))
     for line in baselines:
         print(line)
 
 
-def row(entry: Entry, width: int, *, candidate: bool = False) -> str:
+def spent(entry: Entry) -> str:
+    """A step's calls, and dollars where they are known."""
+    from skillgit.cli.progress import money
+
+    usd = entry.record.cost.get("usd")
+    return f"{entry.record.cost.get('calls', 0)} calls{money(None if usd is None else Decimal(usd))}"
+
+
+def row(entry: Entry, widths: tuple[int, int], *, candidate: bool = False) -> str:
     """One step: number, decision, score, change, edits, cost, commit, reason. Or another candidate of the step above,
-    by its number."""
-    from skillgit.cli.progress import decided, money, reached
+    by its number. Widths are of decision and cost."""
+    from skillgit.cli.progress import decided, reached
     from skillgit.train.journal import exact_number
 
     record = entry.record
     score = reached(entry.score, exact_number(record.maximum)).replace("at most ", "<=")
     change = "" if entry.delta is None else f"{float(entry.delta) * 100:+.1f}"
     edits = f"{len(record.commits)} edit{'' if len(record.commits) == 1 else 's'}"
-    usd = record.cost.get("usd")
-    cost = "" if candidate else f"{record.cost.get('calls', 0)} calls{money(None if usd is None else Decimal(usd))}"
+    cost = "" if candidate else spent(entry)
     number = f"-{record.candidate:02d}" if candidate else str(record.step)
     verdict = decided(record.kind, record.decision)
     commit = (entry.commit or "")[:10]
-    text = f"{number:>4}  {verdict:<{width}} {score:>8} {change:>6}  {edits:<8} {cost:<10} {commit:<10}"
+    text = f"{number:>4}  {verdict:<{widths[0]}} {score:>8} {change:>6}  {edits:<8} {cost:<{widths[1]}} {commit:<10}"
     return f"{text}  {one_line(record.reason)}"

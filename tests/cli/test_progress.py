@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -60,10 +61,15 @@ def test_points(score: Fraction | None, text: str) -> None:
             replace(STEP, decision="none", score=None, before=None, edits=0, reason="nothing\x1b[31m\nfailed"),
             "step 3  epoch 2  none  best 75.0%  20 calls, 1234 tokens  (nothing\\x1b[31m failed)",
         ),
+        (
+            replace(STEP, kind="slow-update", decision="forced", edits=1, usd=Decimal("0.0123")),
+            "step 3  epoch 2  slow-update forced  val 50.0% -> 75.0%  best 75.0%  1 edit  "
+            "20 calls, 1234 tokens, $0.0123  (better)",
+        ),
         (replace(STEP, step=0, decision="baseline", score=Fraction(1, 4)), "step 0  baseline  val 25.0%"),
         (replace(STEP, decision="human", score=None), "step 3  human  val -"),
     ],
-    ids=["accept", "early reject", "none", "baseline", "human"],
+    ids=["accept", "early reject", "none", "slow update", "baseline", "human"],
 )
 def test_step_line(event: StepFinished, line: str) -> None:
     assert progress.step_line(event) == line
@@ -89,6 +95,20 @@ def test_the_tally_counts_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None
     )
     tally.see(UnitDone(Fraction(1), Usage(1, 10, 0, 5)))
     assert " 2483 tokens" in tally.line()
+    tally.see(replace(STEP, kind="slow-update", decision="forced"))
+    assert "+2 -1" in tally.line()
+
+
+def test_the_tally_has_no_percentage_of_what_has_no_mean() -> None:
+    tally = progress.Tally()
+    tally.see(StageStarted(4, 2, "compare", 2, documents=2))
+    tally.see(UnitDone(Fraction(1)))
+    tally.see(UnitDone(Fraction(0)))
+    assert "  compare 2/2  now -  " in tally.line()
+    tally.see(UnitDone(Fraction(0)))
+    assert "  compare 3/3  " in tally.line(), "never more done than there is"
+    tally.see(StageStarted(4, 2, "slow-update", 0))
+    assert "  slow-update  now -  " in tally.line(), "no count of what cannot be counted"
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:

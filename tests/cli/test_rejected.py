@@ -131,6 +131,8 @@ def test_the_log_shows_slow_updates_and_other_candidates(trained: Trained) -> No
     assert {other["decision"] for other in others} == {"reject"}
     lines = trained.call("log", SKILL).out.splitlines()
     assert len(lines) == 1 + len(entries) + len(others)
+    commits = [commit[:10] for entry in entries for one in (entry, *entry["others"]) for commit in one["commits"][-1:]]
+    assert len({line.index(commit) for commit in commits for line in lines if commit in line}) == 1, "columns"
     row = next(line for line in lines if "slow-update" in line)
     assert re.match(rf" +{slow['step']}  slow-update reject +\S", row)
     assert re.search(r" \d+ calls, \$0\.\d{4} ", row)

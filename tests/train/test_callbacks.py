@@ -63,6 +63,44 @@ def test_an_interruption_passes() -> None:
         listeners(EVENT)
 
 
+def test_the_display_is_told_first_and_may_fail() -> None:
+    """It is the command's own: where its reader has left, the command ends."""
+    told: list[str] = []
+
+    def display(event: Event) -> None:
+        told.append(event.text if isinstance(event, Note) else "")
+        if len(told) > 2:
+            raise BrokenPipeError
+
+    broken = Broken(OSError("gone"))
+    broken.heard = 1
+    listeners = Listeners([broken], display)
+    listeners(EVENT)
+    assert told == ["hello", "the tracker failed and is told nothing more: OSError: gone"]
+    with pytest.raises(BrokenPipeError):
+        listeners(EVENT)
+
+
+def test_one_that_failed_is_closed_in_the_end_once() -> None:
+    ends: list[str] = []
+
+    class Failing(Broken):
+        def close(self) -> None:
+            ends.append("closed")
+            raise OSError("again")
+
+    watcher = Watcher()
+    failing = Failing(OSError("gone"))
+    listeners = Listeners([failing, watcher])
+    listeners(EVENT)
+    listeners(EVENT)
+    assert (failing.heard, ends) == (2, [])
+    listeners.close()
+    listeners.close()
+    assert ends == ["closed"]
+    assert len(watcher.notes) == 3, "hello twice, and once that it failed"
+
+
 def test_close_closes_all() -> None:
     closed, watcher = [], Watcher()
 

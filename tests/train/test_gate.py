@@ -237,6 +237,10 @@ def test_the_shortest_prefix_that_decides(scores: tuple[list[Any], list[Any]], c
     assert (verdict.decision, verdict.prefix) == found[:2]
     if verdict.decision == "reject":
         assert verdict.maximum == found[2]
+    # Looked at as a whole, the same verdict has the numbers of all tasks.
+    whole = decide(current, candidate, chosen, whole=True)
+    assert (whole.maximum, whole.prefix) == (None, len(ids))
+    assert whole.decision in (verdict.decision, "indecisive")
 
 
 trials = st.one_of(st.sampled_from(VALUES), st.lists(st.sampled_from(VALUES), min_size=1, max_size=3))
