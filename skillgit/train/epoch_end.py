@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from skillgit.document import Edit
 from skillgit.envs.contract import Task
@@ -27,7 +26,7 @@ from skillgit.train.journal import RunState, StepRecord
 from skillgit.train.longitudinal import Pair
 from skillgit.train.meta_memory import update_memory
 from skillgit.train.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
-from skillgit.train.record import META, OPTIMIZER, rollout_evidence
+from skillgit.train.record import META, OPTIMIZER, Moves, rollout_evidence
 from skillgit.train.rollout import Rollout
 from skillgit.train.run import Run
 from skillgit.train.slow_update import document_with_guidance, propose_guidance
@@ -163,7 +162,7 @@ async def _gate(run: Run, guidance: str | None, pairs: Sequence[Pair], reason: s
     incumbent = Guess(before.text, before.blob)
     await measure(run, bout, contenders, spare=lambda free, ahead: None if ahead else run.guess(incumbent, free))
     settled = settle(run, bout, contenders)
-    _finish(run, settled.record, settled.state, settled.keeps, settled.moves)
+    await _finish(run, settled.record, settled.state, settled.keeps, settled.moves)
     refuse_indecisive(run.state, settled.record)
 
 
@@ -175,10 +174,10 @@ def _built(before: Placed, guidance: str, pairs: Sequence[Pair], epoch: int) -> 
     return Candidate(after, (EditOutcome(edit, len(pairs), "pair", status, refused or "", after),)), refused
 
 
-def _finish(run: Run, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Any) -> None:
+async def _finish(run: Run, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:
     state = replace(state, unusable=run.unusable)
     state.reason = run.end_reason(state) or ""
     state.status = "finished" if state.reason else "running"
     run.end_epoch(moves, record, state)
-    run.write(state, record, keeps, moves)
+    await run.write(state, record, keeps, moves)
     run.patterns = []

@@ -154,13 +154,15 @@ class Run:
         self.measured[placed.blob] = measurement
         self.evidence.setdefault("val.jsonl", []).extend(rollout_evidence(rollouts, placed.blob))
 
-    def write(self, state: RunState, record: StepRecord, keeps: Sequence[str], moves: Moves) -> None:
+    async def write(self, state: RunState, record: StepRecord, keeps: Sequence[str], moves: Moves) -> None:
         """Write a step and make `state` the run's state.
 
         Raises:
             RefMovedError: a ref was moved by somebody; the run is as before.
         """
         session = self.session
+        if state.status == "finished":
+            await session.ahead.close()  # the last entry counts what was still under way
         record.cost = session.cost()
         record.models = session.model_names
         record.best = exact_text(self.score(state.best))
@@ -304,7 +306,7 @@ class Run:
         state.status = "finished" if state.reason else "running"
         best_ref = self.session.refs.best
         moves.add(best_ref, self.session.repo.read_ref(best_ref), best_commit)
-        self.write(state, record, [tip], moves)
+        await self.write(state, record, [tip], moves)
 
 
 def _finished(record: StepRecord) -> StepFinished:

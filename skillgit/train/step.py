@@ -154,7 +154,7 @@ async def _gate(step: Step, drafter: Drafter) -> None:
     settled = settle(run, bout, contenders)
     if both is not None:
         settled.state.merged = [*settled.state.merged, "+".join(both[1])]
-    _finish(step, settled.record, settled.state, settled.keeps, settled.moves)
+    await _finish(step, settled.record, settled.state, settled.keeps, settled.moves)
     refuse_indecisive(run.state, settled.record)
 
 
@@ -183,7 +183,7 @@ def _spare(run: Run, bout: Bout, contenders: Sequence[Contender]) -> Spare:
     return spare
 
 
-def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:
+async def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:
     """Bring the state forward and write the step; the epoch's last step brings its tag."""
     run = step.run
     state = replace(state)
@@ -197,6 +197,6 @@ def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequence[str
     state.status = "finished" if state.reason else "running"
     if state.reason or (whole and not state.closing):
         run.end_epoch(moves, record, state)
-    run.write(state, record, keeps, moves)
+    await run.write(state, record, keeps, moves)
     patterns = step.proposed.patterns
     run.patterns = [*run.patterns, *patterns] if state.epoch == step.epoch else []
