@@ -47,6 +47,12 @@ class CallLog:
     last_problem: str = ""
     unfit: list[str] = field(default_factory=list)
 
+    def answered(self, unfit: str = "") -> None:
+        """Count a call that brought what was asked for, and note why it was not taken all the same."""
+        self.usable += 1
+        if unfit:
+            self.unfit.append(unfit)
+
     def sorted(self) -> list[dict[str, Any]]:
         """The entries, in an order that does not depend on when replies came."""
         return sorted(self.entries, key=lambda entry: (entry["stage"], entry["attempt"], entry["turns"]))
@@ -99,11 +105,15 @@ class OptimizerCalls:
         key = self._key(step, stage, request)
         known = self._cache.get(key)
         if known is not None:
+            value, unfit = None, ""
             # What another version kept and this one cannot read is asked again.
             with contextlib.suppress(ReplyError):
-                value = read(known["text"])
+                try:
+                    value = read(known["text"])
+                except UnfitReplyError as error:
+                    unfit = error.message
                 log.entries.extend(known.get("entries") or [_entry(stage, 0, request, known["text"], None)])
-                log.usable += 1
+                log.answered(unfit)
                 return value
         async with self._meter.unit():
             return await self._asked(key, stage, request, read, log, doubt)
@@ -152,9 +162,9 @@ class OptimizerCalls:
             self._cache.put(key, {"text": doubted[0], "entries": entries}, "optimizer")
             log.usable += 1
             return doubted[1]
-        if unfit:  # no sign of a broken optimizer: the step has no candidate, and the run goes on
-            log.usable += 1
-            log.unfit.append(unfit)
+        if unfit:  # no sign of a broken optimizer: it is kept, the step has no candidate, and the run goes on
+            self._cache.put(key, {"text": reply.text, "entries": entries}, "optimizer")
+            log.answered(unfit)
         else:
             log.unusable += 1
         return None

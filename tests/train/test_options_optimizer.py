@@ -14,6 +14,9 @@ from support.training import BRANCH, Yard
 from support.world import SEED_DOCUMENT, TopicWorld
 
 from skillgit.document.length import length
+from skillgit.store.locks import SkillLock
+from skillgit.train.budget import Budget, Meter
+from skillgit.train.loop import train
 
 MakeYard = Callable[..., Yard]
 ONE_STEP = "{num_epochs: 1, batch_size: 16}"
@@ -223,3 +226,19 @@ async def test_rewrites_that_are_too_long_are_no_broken_optimizer(yard: MakeYard
     assert {"above optimizer.max_tokens of 12" in step.reason for step in here.steps[1:]} == {True}
     retries = [call for call in models.of("minibatch") if "above optimizer.max_tokens of 12" in call.user]
     assert len(retries) == len(models.of("minibatch")) / 2
+
+
+async def test_a_reply_that_breaks_a_rule_is_not_asked_for_again_by_a_resumed_step(yard: MakeYard) -> None:
+    """Else a budget that is smaller than a step's calls would never get past the step."""
+    models = Scripted(world())
+    chosen = "{skill_update_mode: full_rewrite_minibatch, max_tokens: 12}"
+    here = start(yard, models, chosen, gradient="{minibatch_size: 4}")
+    for _ in range(12):
+        async with training.session(here.root, here.watcher) as opened:
+            opened.meter = Meter(Budget(max_calls=5))
+            with SkillLock.acquire(opened.repo, training.SKILL) as lock:
+                outcome = await train(opened, lock)
+        if outcome.finished:
+            break
+    assert outcome.finished
+    assert len(models.of("minibatch")) == 2 * 4
