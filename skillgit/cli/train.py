@@ -73,7 +73,7 @@ def command(
         if project.has_uncommitted(document):
             say(f"note: {document} has changes that are not committed; training reads the commit")
         if dry_run:
-            return _estimate(project, name, budget, yes=yes, as_json=as_json)
+            return _estimate(project, name, budget, as_json=as_json)
         outcome = training.run(project, name, fresh=fresh, budget=budget, events=events, trackers=trackers, yes=yes)
         baselines, rows = baseline.shown(project, name)
     if as_json:
@@ -83,11 +83,11 @@ def command(
     return 1 if exit_code and outcome.finished and not outcome.improved else 0
 
 
-def _estimate(project: Project, name: str, budget: Budget, *, yes: bool, as_json: bool) -> int:
+def _estimate(project: Project, name: str, budget: Budget, *, as_json: bool) -> int:
     from skillgit.cli import training
     from skillgit.train.estimate import too_small
 
-    found = training.estimate(project, name, budget, yes=yes)
+    found = training.estimate(project, name, budget)
     short = too_small(budget, found)
     if as_json:
         print_json({**found.to_json(), "too_small": short})

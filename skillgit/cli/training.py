@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skillgit.cli import opened
 from skillgit.cli.output import say
 from skillgit.errors import InterruptedRunError
+from skillgit.models.base import Json, Model, Reply, Request
+from skillgit.models.cache import CallCache
+from skillgit.models.registry import PROVIDERS
 from skillgit.store.locks import SkillLock
 from skillgit.train import documents
 from skillgit.train.budget import Budget, Meter, require_prices
@@ -19,7 +22,7 @@ from skillgit.train.estimate_stages import survey
 from skillgit.train.eventlog import EventLog
 from skillgit.train.events import Note
 from skillgit.train.loop import Outcome, train
-from skillgit.train.project import Project
+from skillgit.train.project import CACHE_FILE, Project
 from skillgit.train.session import Session
 from skillgit.train.start import RUN_SETTINGS, base_of
 from skillgit.train.stopping import MEND, Interrupts
@@ -70,15 +73,44 @@ def run(
         listeners.close()
 
 
-def estimate(project: Project, name: str, budget: Budget, *, yes: bool) -> Estimate:
-    """What a whole new run will take; no call is made."""
+def estimate(project: Project, name: str, budget: Budget) -> Estimate:
+    """What a whole new run will take. No call is made, so neither keys nor weights are needed."""
 
-    async def work(session: Session) -> Estimate:
-        require_prices(budget, [model for model in session.model_names.values() if model])
-        return _estimate(session)
+    async def work() -> Estimate:
+        settings, environment = project.config.skill(name), project.environment(name)
+        target, optimizer = (_unopened(project, name, role) for role in ("target", "optimizer"))
+        cache = CallCache.open(project.repo.state_dir / CACHE_FILE)
+        session = Session(name, settings, project.repo, environment, target, optimizer, cache, lambda _: None)
+        try:
+            require_prices(budget, [target.name, optimizer.name])
+            say(f"an estimate of a whole run of {name}; no call is made")
+            return _estimate(session)
+        finally:
+            await session.close()
 
-    say(f"an estimate of a whole run of {name}; no call is made")
-    return opened.run(opened.with_session(project, name, work, optimizer=True, yes=yes))
+    return opened.run(work())
+
+
+class _Unopened:
+    """A model that is known by name alone."""
+
+    def __init__(self, name: str, in_flight: int) -> None:
+        self.name, self.in_flight = name, in_flight
+        self.settings: Mapping[str, Json] = {}
+
+    async def complete(self, request: Request) -> Reply:
+        raise AssertionError("an estimate makes no call")
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def _unopened(project: Project, name: str, role: str) -> Model:
+    model = project.config.model(name, "target" if role == "target" else "optimizer").model
+    provider = model.partition("/")[0]
+    if provider not in PROVIDERS:
+        return project.model(name, role, say=say)  # which says what is wrong with it
+    return _Unopened(model, 1 if provider == "local" else project.config.limits.in_flight)
 
 
 def _hold_to(session: Session, budget: Budget) -> None:

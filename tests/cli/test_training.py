@@ -146,6 +146,21 @@ class TestDryRun:
         assert {"baseline", "rollout", "reflect", "gate"} <= {row["stage"] for row in found["stages"]}
         assert found["too_small"] is None
 
+    @pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "local/qwen2.5-coder-0.5b"])
+    def test_it_needs_neither_key_nor_weights(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, model: str
+    ) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-weights"))
+        place.configure("optimizer: openai/gpt-4o-mini", f"optimizer: {model}")
+        done = cli.call(place.root, *TRAIN, "--dry-run", "--json")
+        assert done.code == 0, done.err
+        assert {row["model"] for row in json.loads(done.out)["stages"]} == {"openai/gpt-4o-mini", model}
+
+    def test_an_unknown_provider_is_said(self, place: Place) -> None:
+        place.configure("optimizer: openai/gpt-4o-mini", "optimizer: opnai/x")
+        assert "no provider 'opnai'; did you mean 'openai'?" in place.refused(*TRAIN, "--dry-run")
+
     def test_the_run_lies_within_it(self, place: Place) -> None:
         total = json.loads(cli.call(place.root, *TRAIN, "--dry-run", "--json").out)["total"]
         place.trained()
