@@ -64,7 +64,7 @@ async def close_epoch(run: Run, calls: OptimizerCalls) -> None:
     run.note_unusable(log)
     if memory is not None:
         run.evidence[META] = [{"text": redact(memory)}]
-    while run.state.closing:
+    while run.state.closing and run.state.status == "running":
         try:
             await _gate(run, guidance, pairs, reason)
         except RefMovedError:
@@ -175,7 +175,7 @@ def _built(before: Placed, guidance: str, pairs: Sequence[Pair], epoch: int) -> 
 
 
 async def _finish(run: Run, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:
-    state = replace(state, unusable=run.unusable)
+    state = replace(state, unusable=run.unusable, closing=False)
     state.reason = run.end_reason(state) or ""
     state.status = "finished" if state.reason else "running"
     run.end_epoch(moves, record, state)

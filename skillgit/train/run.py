@@ -29,6 +29,9 @@ from skillgit.train.session import Session
 from skillgit.train.speculation import Guess
 from skillgit.train.stopping import out_of_patience
 
+ALL_DONE = "all epochs are done"
+"""The end of a run that nothing ended before."""
+
 
 @dataclass(slots=True)
 class Run:
@@ -205,7 +208,7 @@ class Run:
         moves.add(ref, repo.read_ref(ref), tag)
 
     def end_reason(self, state: RunState) -> str | None:
-        """Why the run ends in this state, None where it goes on."""
+        """Why the run ends in this state, None where it goes on: with the last epoch's end, where that is due."""
         measurement = self.measured[state.incumbent]
         if self.score(state.incumbent) == 1 and scores.coverage(measurement) == 1:
             return "val is at its ceiling"
@@ -213,7 +216,7 @@ class Run:
             return "nothing fails on train any more"
         if patience := out_of_patience(state.barren, self.session.settings.train.patience):
             return patience
-        return "all epochs are done" if state.step >= self.info.total_steps else None
+        return ALL_DONE if state.step >= self.info.total_steps and not state.closing else None
 
     def note_unusable(self, log: CallLog) -> None:
         """Say that replies could not be used; one that could shows that the optimizer works."""

@@ -18,7 +18,7 @@ from skillgit.train.parents import merged, parent_of
 from skillgit.train.record import Moves, rollout_evidence
 from skillgit.train.reflect import failed
 from skillgit.train.rollout import Rollout
-from skillgit.train.run import Run
+from skillgit.train.run import ALL_DONE, Run
 from skillgit.train.schedule import learning_rate
 from skillgit.train.speculation import Guess, unseen
 
@@ -191,7 +191,7 @@ async def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequen
     state.idle = 0 if any(failed(r, run.session.metric) for r in step.rollouts) else state.idle + 1
     state.reason = run.end_reason(state) or ""
     whole = step.number % run.steps_per_epoch == 0
-    over = bool(state.reason) and state.step < run.info.total_steps
+    over = state.reason not in ("", ALL_DONE)
     if whole and not over and is_due(run, state):
         state.closing, state.reason = True, ""
     state.status = "finished" if state.reason else "running"
