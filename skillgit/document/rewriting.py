@@ -24,6 +24,10 @@ def editable_body(document: str) -> str:
     return (structure.eol * 2).join(part.strip("\r\n") for part in parts if part.strip())
 
 
+UNCHANGED = "the document would stay as it is"
+"""Why a body is refused that is the one there is."""
+
+
 def with_body(document: str, new_body: str) -> tuple[str, str | None]:
     """The document with another body.
 
@@ -48,7 +52,7 @@ def with_body(document: str, new_body: str) -> tuple[str, str | None]:
     change = _change(structure, block)
     after = structure.changed(change)
     if after.text == document:
-        return document, "the document would stay as it is"
+        return document, UNCHANGED
     try:
         check_change(structure, after, change)
     except Refusal as refusal:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from skillgit.document import Edit
 from skillgit.document.regions import guidance, notes
-from skillgit.document.rewriting import editable_body, with_body
+from skillgit.document.rewriting import UNCHANGED, editable_body, with_body
 from skillgit.errors import ReplyError, UnfitReplyError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Json
@@ -181,7 +181,7 @@ async def rewrite_minibatches(
 
     ordered = sorted(batches, key=lambda batch: batch.source != "failure")
     replies = await map_bounded(ordered, one, limit=optimizer.in_flight)
-    current, level = _distinct([reply for reply in replies if reply is not None]), 0
+    current, level = _distinct([r for r in replies if r is not None and r.document != document]), 0
     while len(current) > 1:
         level += 1
         groups = [current[i : i + merge_batch_size] for i in range(0, len(current), merge_batch_size)]
@@ -302,11 +302,15 @@ def _reader(document: str, refuse: Refuse, support: int, source: Source) -> Call
         brought = sorted({kind for kind, _ in _secrets(after) - known})
         if reason is None and brought:
             reason = f"its text holds a secret ({', '.join(brought)})"
+        said = _line(reply.get("reasoning")), _summary(reply.get("change_summary")), support, source
+        if reason == UNCHANGED and source == "success":
+            return Rewritten(document, *said)  # what succeeds may need no change
         if reason is not None:
-            raise ReplyError(f"the new document cannot be used: {reason}")
+            kind = UnfitReplyError if reason == UNCHANGED else ReplyError
+            raise kind(f"the new document cannot be used: {reason}")
         if (against := refuse(after)) is not None:
             raise UnfitReplyError(f"the new document cannot be used: {against}")
-        return Rewritten(after, _line(reply.get("reasoning")), _summary(reply.get("change_summary")), support, source)
+        return Rewritten(after, *said)
 
     return read
 

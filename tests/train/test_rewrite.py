@@ -255,3 +255,19 @@ def test_a_rewrite_is_one_edit() -> None:
     assert (outcome.edit.op, outcome.edit.content, outcome.edit.reason) == ("rewrite", "one; two", "because")
     assert (outcome.support, outcome.source) == (3, "success")
     assert as_candidate("old\n", Rewritten("old\n", "", ())).applied == ()
+
+
+async def test_what_succeeded_may_need_no_change(tmp_path: Path) -> None:
+    """A reply with the document as it is, about successes, is an answer: nothing is asked again or merged."""
+    same = json.dumps(whole("# Rules\n\nAnswer well."))
+    scribe = Scribe(tmp_path, {"s": same})
+    batches = [batch("failure", 1, "a"), batch("success", 1, "s")]
+    found = await rewrite_minibatches(scribe.optimizer, DOCUMENT, batches, 8, NOTHING)
+    assert found is not None
+    assert "Rule a." in found.document
+    assert (len(scribe.requests), scribe.log.usable, scribe.log.unusable) == (2, 2, 0)
+    # About failures it is asked for once more; no sign of a broken optimizer all the same.
+    again = Scribe(tmp_path / "b", {"a": same})
+    assert await rewrite_minibatches(again.optimizer, DOCUMENT, [batch("failure", 1, "a")], 8, NOTHING) is None
+    assert (len(again.requests), again.log.usable, again.log.unusable) == (2, 1, 0)
+    assert again.log.unfit == ["the new document cannot be used: the document would stay as it is"]
