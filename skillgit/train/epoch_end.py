@@ -7,7 +7,6 @@ another document.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -137,15 +136,17 @@ async def _ask(
     if not any(pair.change in ("regressed", "persistent") for pair in pairs):
         return None, None, "no compared task fails with this document"
 
-    async def nothing() -> None:
-        return None
-
     texts = previous.text, current.text
+
+    async def guide() -> str | None:
+        return await propose_guidance(optimizer, *texts, pairs) if chosen.use_slow_update else None
+
+    async def note() -> str | None:
+        return await update_memory(optimizer, *texts, pairs, run.memory) if chosen.use_meta_skill else None
+
     run.session.tell(StageStarted(run.state.step, run.state.epoch, KIND, 0))
-    guidance, memory = await asyncio.gather(
-        propose_guidance(optimizer, *texts, pairs) if chosen.use_slow_update else nothing(),
-        update_memory(optimizer, *texts, pairs, run.memory) if chosen.use_meta_skill else nothing(),
-    )
+    # Where one fails, the other does not outlive the stage.
+    guidance, memory = await map_bounded((guide, note), lambda ask: ask(), limit=2)
     return guidance, memory, "" if guidance else "no new guidance was proposed"
 
 

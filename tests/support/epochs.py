@@ -7,8 +7,8 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Callable
-from dataclasses import replace
+import threading
+import time
 from typing import Literal
 
 from support.server import Answer, Call
@@ -88,14 +88,30 @@ class EpochWorld(SteadyWorld):
         return list(dict.fromkeys(topic for block in blocks if (topic := self.topic_of(block))))
 
 
-def jittered(world: EpochWorld, seed: int, most_s: float = 0.03) -> Callable[[Call], Answer]:
-    """The world with latencies of its own for each request, so that answers come in another order."""
+class Jittered:
+    """The world with latencies of its own for each request, so that answers come in another order. Counts how many
+    calls of the target are under way at once."""
 
-    def answer(call: Call) -> Answer:
-        chance = random.Random(f"{seed}/{digest(json.dumps(call.body, sort_keys=True))}")
-        return replace(world(call), delay_s=chance.random() * most_s)
+    def __init__(self, world: EpochWorld, most_s: float = 0.03) -> None:
+        self.most = 0
+        self._world, self._most_s = world, most_s
+        self._now = 0
+        self._lock = threading.Lock()
 
-    return answer
+    def __call__(self, call: Call) -> Answer:
+        ours = self._world.stage(call) in ("train", "val")
+        self._count(ours)
+        try:
+            chance = random.Random(f"{self._world.seed}/{digest(json.dumps(call.body, sort_keys=True))}")
+            time.sleep(chance.random() * self._most_s)
+            return self._world(call)
+        finally:
+            self._count(-ours)
+
+    def _count(self, number: int) -> None:
+        with self._lock:
+            self._now += number
+            self.most = max(self.most, self._now)
 
 
 def digest(text: str) -> str:

@@ -5,6 +5,7 @@ What guidance and notes do to a run stands in test_options_epoch_end.py.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -17,9 +18,12 @@ from support.training import BEST_REF, BRANCH, DOCUMENT, Meddler, Yard
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
 from skillgit.errors import ModelRefusedError
+from skillgit.store.locks import SkillLock
 from skillgit.train.epoch_end import is_due
 from skillgit.train.events import StageStarted
+from skillgit.train.loop import train
 from skillgit.train.run import ALL_DONE
+from skillgit.train.start import begin
 
 MakeYard = Callable[..., Yard]
 START = "<!-- SLOW_UPDATE_START -->"
@@ -144,6 +148,19 @@ async def test_where_no_compared_task_fails_nobody_is_asked(yard: MakeYard) -> N
     assert models.of("guidance", "notes") == []
 
 
+async def test_a_call_that_fails_leaves_the_other_not_behind(yard: MakeYard) -> None:
+    models = Lessons(8)
+    models.replies["guidance"] = lambda _: error(401, "not now")
+    models.replies["notes"] = lambda _: Answer(fault="hang")
+    here = start(yard, models, epochs=2)
+    before = asyncio.all_tasks()
+    async with training.session(here.root) as opened:
+        with SkillLock.acquire(opened.repo, training.SKILL) as lock:
+            with pytest.raises(ModelRefusedError, match="not now"):
+                await train(opened, lock)
+            assert [task for task in asyncio.all_tasks() - before if not task.done()] == []
+
+
 @pytest.mark.parametrize("stage", ["slow_update", "meta_memory", "slow gate"])
 async def test_a_run_that_stopped_in_between_ends_the_epoch_first(
     yard: MakeYard, monkeypatch: pytest.MonkeyPatch, stage: str
@@ -250,9 +267,6 @@ async def test_a_person_who_ends_the_run_ends_its_epoch_too(yard: MakeYard) -> N
 
 async def test_due_by_the_settings(yard: MakeYard) -> None:
     """Either of the two is reason enough, a compact form or one shot is none."""
-    from skillgit.store.locks import SkillLock
-    from skillgit.train.start import begin
-
     here = start(yard, Lessons(8), epochs=2)
     cases = {
         (): True,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from support import training
-from support.epochs import EpochWorld, jittered
+from support.epochs import EpochWorld, Jittered
 from support.histories import differences, story
 from support.server import serve
 from support.world import Kinds
@@ -51,9 +51,14 @@ async def trained(
         evaluation=f"{{racing: {flags[way.racing]}{more}}}",
     )
     training.make(root, world, config=config)
-    with serve(world if way is SERIAL else jittered(world, world.seed)) as server:
+    jittered = Jittered(world)
+    with serve(world if way is SERIAL else jittered) as server:
         training.point_at(patch, server.env())
         await training.run(root)
+        asked = Counter((call.system, call.user) for call in server.calls if world.stage(call) in ("train", "val"))
+        assert set(asked.values()) == {1}, "an attempt was asked for twice"
+        assert jittered.most <= way.in_flight
+        assert (jittered.most > 1) == (way is WIDE)
         return story(root), Counter(world.stage(call) for call in server.calls)
 
 
