@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,7 +86,9 @@ async def test_patience(yard: MakeYard) -> None:
 @pytest.mark.parametrize(("on", "ahead"), [("true", True), ("false", False)])
 async def test_speculate(yard: MakeYard, on: str, ahead: bool) -> None:
     """Attempts of the second step are answered when it begins; the history is the same."""
-    here = start(yard, Scripted(world()), f"{{num_epochs: 1, batch_size: 4, speculate: {on}}}")
+    # Answers of the target end apart from each other, so that slots become free while the gate runs.
+    models = Scripted(world(), target=lambda call: replace(models.world(call), delay_s=0.02 * (call.index % 8)))
+    here = start(yard, models, f"{{num_epochs: 1, batch_size: 4, speculate: {on}}}")
     await here.train()
     stages: dict[tuple[int, str], list[UnitDone]] = {}
     for event in here.watcher.events:
