@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -35,15 +35,17 @@ IN_FLIGHT = 4
 MARK = re.compile(r"call-[0-9a-f]{64}")
 
 
-def config(*, wide: bool = False) -> str:
-    """With slow update and meta memory. What a race leaves under way and what is guessed differ from run to run: only
-    without them (not `wide`) does every run make the same calls."""
+def config(*, wide: bool = False, rivals: bool = False) -> str:
+    """With slow update and meta memory; with `rivals`, several candidates and several parents. What a race leaves under
+    way and what is guessed differ from run to run: only without them (not `wide`) does every run make the same calls.
+    """
     flag = str(wide).lower()
+    parent, proposals = ("pareto", 2) if rivals else ("tip", 1)
     return training.configuration(
         limits=f"{{in_flight: {IN_FLIGHT}}}",
-        train=f"{{num_epochs: 3, batch_size: 8, speculate: {flag}}}",
+        train=f"{{num_epochs: 3, batch_size: 8, speculate: {flag}, parent: {parent}}}",
         gradient="{minibatch_size: 3, success_minibatches: 1}",
-        optimizer="{use_slow_update: true, use_meta_skill: true, slow_update_samples: 10}",
+        optimizer=f"{{use_slow_update: true, use_meta_skill: true, slow_update_samples: 10, proposals: {proposals}}}",
         evaluation=f"{{racing: {flag}}}",
         models="{target: openai/sim, optimizer: openai/sim}",
     )
@@ -175,8 +177,8 @@ class Trainer:
             return Ended(code, said.read(), key)
 
 
-def prepare(root: Path, world: TopicWorld, *, wide: bool = False) -> Path:
-    training.make(root, world, config=config(wide=wide))
+def prepare(root: Path, world: TopicWorld, **chosen: bool) -> Path:
+    training.make(root, world, config=config(**chosen))
     hook = root / ".git/hooks/reference-transaction"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(HOOK)
@@ -210,7 +212,9 @@ def check_whole(root: Path) -> None:
     assert refs[BRANCH] == last.state.tip
     assert refs[BEST_REF] == last.state.best_commit
     rejected = {ref: oid for ref, oid in refs.items() if ref.startswith("refs/skillgit/rejected/")}
-    assert list(rejected.values()) == [s.commits[-1] for s in steps if s.decision == "reject"]
+    each = [record for step in steps for record in (asdict(step), *step.others) if record["decision"] == "reject"]
+    each.sort(key=lambda record: (record["step"], record["candidate"]))
+    assert list(rejected.values()) == [record["commits"][-1] for record in each]
     moved = {ref: new for step in steps for ref, _, new in step.refs}
     assert {ref: refs.get(str(ref)) for ref in moved} == moved
 
@@ -283,7 +287,12 @@ def in_every_stage(world: MarkedWorld, *, all_of_them: bool = True) -> Plan:
     return plan
 
 
-def killed_run(root: Path, world: MarkedWorld, kills: Sequence[Kill]) -> Iterator[str]:
+def once(world: MarkedWorld, calls: Sequence[Call], rivals: bool) -> list[str]:
+    """The marks of the calls that no run makes twice: two rivals may each ask the optimizer the same."""
+    return [mark_of(call) for call in calls if not rivals or world.stage(call) in ("train", "val")]
+
+
+def killed_run(root: Path, world: MarkedWorld, kills: Sequence[Kill], rivals: bool) -> Iterator[str]:
     """Kill and restart, and see that no recorded call is made again; yields what each start said."""
     trainer = Trainer(root, world)
     with serve(trainer) as server:
@@ -293,7 +302,7 @@ def killed_run(root: Path, world: MarkedWorld, kills: Sequence[Kill]) -> Iterato
             assert ended.code == (0 if kill is None else -signal.SIGKILL), (kill, ended.said)
             # By their key: a call of the start before may arrive when that one is dead already.
             calls = [call for call in server.calls if call.headers["authorization"].endswith(ended.key)]
-            asked = [mark_of(call) for call in calls]
+            asked = once(world, calls, rivals)
             assert known.isdisjoint(asked), "a call that was answered and recorded was made again"
             assert len(asked) == len(set(asked))
             # A firmer retry is kept together with the call that it repeats.
@@ -303,16 +312,18 @@ def killed_run(root: Path, world: MarkedWorld, kills: Sequence[Kill]) -> Iterato
             yield ended.said
 
 
-def compare(tmp_path: Path, world: MarkedWorld, plan: Plan, *, wide: bool = False) -> dict[str, Any]:
+def compare(
+    tmp_path: Path, world: MarkedWorld, plan: Plan, *, wide: bool = False, rivals: bool = False
+) -> dict[str, Any]:
     """A run that is left alone and one that is killed; gives the story that they have in common."""
-    alone, torn = (prepare(tmp_path / name, world, wide=wide) for name in ("alone", "torn"))
+    alone, torn = (prepare(tmp_path / name, world, wide=wide, rivals=rivals) for name in ("alone", "torn"))
     with serve(world) as server:
         ended = Trainer(alone, world).start(server)
         assert ended.code == 0, ended.said
         wanted = {mark_of(call) for call in server.calls}
-        assert len(wanted) == server.count
+        assert len(set(once(world, server.calls, rivals))) == len(once(world, server.calls, rivals))
         kills = plan(server.calls)
-    said = list(killed_run(torn, world, kills))
+    said = list(killed_run(torn, world, kills, rivals))
     assert len(said) == len(kills) + 1
     assert any("was brought to" in text for text in said)
     assert any("removed the leftover lock file" in text for text in said)
@@ -366,11 +377,12 @@ def test_a_merge_that_is_killed_is_completed_by_the_next(tmp_path: Path) -> None
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("seed", range(1, 7))
-def test_many_kills(tmp_path: Path, seed: int, wide: bool) -> None:
+@pytest.mark.parametrize("rivals", [False, True], ids=["one", "rivals"])
+@pytest.mark.parametrize("wide", [False, True], ids=["exact", "wide"])
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_many_kills(tmp_path: Path, seed: int, wide: bool, rivals: bool) -> None:
     world = MarkedWorld(12, seed, per_topic=(2, 2, 1), kinds=Kinds(40, 40))
-    compare(tmp_path, world, scattered(seed, 24), wide=wide)
+    compare(tmp_path, world, scattered(seed, 24), wide=wide, rivals=rivals)
 
 
 @pytest.mark.soak
