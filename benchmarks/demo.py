@@ -33,11 +33,12 @@ from skillgit.config import GradientSettings
 from skillgit.document.structure import body
 from skillgit.models.base import Json, Model, Reply, Request
 from skillgit.store.locks import SkillLock
-from skillgit.train import demo, documents
-from skillgit.train.compact import example_line
-from skillgit.train.evaluate import evaluate_document
+from skillgit.train import demo
+from skillgit.train.archive import documents
 from skillgit.train.loop import train
 from skillgit.train.project import Project
+from skillgit.train.propose.compact import example_line
+from skillgit.train.scoring.evaluate import evaluate_document
 from skillgit.train.session import Session
 from skillgit.train.start import base_of
 

@@ -16,7 +16,7 @@ PACKAGE = Path(skillgit.__file__).parent
 ROOT = PACKAGE.parent
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
-CATCHES_ALL = {"skillgit.train.callbacks": 1}
+CATCHES_ALL = {"skillgit.train.watch.callbacks": 1}
 """Where everything may be caught and not passed on: a listener is anybody's code, and must not break a run."""
 
 # Rooms and modules at the top of the package, by floor. What stands on one floor does not know its neighbours.

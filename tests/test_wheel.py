@@ -105,7 +105,7 @@ def test_it_is_the_wheel_and_nothing_else_that_is_imported(home: Path) -> None:
 def test_built_in_environments_hooks_and_prompts_are_found(home: Path) -> None:
     code = (
         "import json; from skillgit.envs.builtin import builtin_folder, builtin_names, builtin_root\n"
-        "from skillgit.envs.loading import load_environment; from skillgit.train.prompts import sections\n"
+        "from skillgit.envs.loading import load_environment; from skillgit.train.propose.prompts import sections\n"
         "sizes = {n: len(load_environment(builtin_root() / n, label=n).tasks('test')) for n in builtin_names()}\n"
         "prompts = [sorted(sections(p)) for p in ('full/reflect_failures', 'compact/reflect', 'full/retry')]\n"
         "print(json.dumps([sizes, str(builtin_folder('hooks')), prompts]))"

@@ -9,10 +9,10 @@ import click
 from skillgit.cli.output import one_line, print_json
 
 if TYPE_CHECKING:
-    from skillgit.train.baseline_notes import Baseline
-    from skillgit.train.baselines import Report
     from skillgit.train.project import Project
-    from skillgit.train.scores import Metric
+    from skillgit.train.scoring.baseline_notes import Baseline
+    from skillgit.train.scoring.baselines import Report
+    from skillgit.train.scoring.scores import Metric
 
 _SAID = {"accept": "accepted", "reject": "rejected", "indecisive": "indecisive", "none": "not gated"}
 
@@ -40,8 +40,8 @@ def command(name: str, kinds: tuple[str, ...], split: str, rev: str | None, yes:
     kept in refs/notes/skillgit: `status`, `log` and `train` show it.
     """
     from skillgit.cli import opened
-    from skillgit.train import baseline_notes
-    from skillgit.train.baselines import make, start
+    from skillgit.train.scoring import baseline_notes
+    from skillgit.train.scoring.baselines import make, start
     from skillgit.train.session import Session
 
     chosen = [kind for kind in baseline_notes.KINDS if kind in kinds or not kinds]
@@ -75,7 +75,7 @@ def line(found: Baseline, metric: Metric) -> str:
 
 def shown(project: Project, name: str) -> tuple[list[str], list[dict[str, Any]]]:
     """The known baselines of a skill, for people and as JSON; both are empty where none is known."""
-    from skillgit.train import baseline_notes
+    from skillgit.train.scoring import baseline_notes
     from skillgit.train.session import metric_of
 
     settings = project.config.skill(name)

@@ -11,9 +11,9 @@ from skillgit.cli.output import colour, is_terminal, say
 if TYPE_CHECKING:
     from skillgit.models.base import Model
     from skillgit.store.repository import Repository
-    from skillgit.train.evaluate import Evaluation
     from skillgit.train.loop import Outcome
     from skillgit.train.project import Project
+    from skillgit.train.scoring.evaluate import Evaluation
     from skillgit.train.session import Session
 
 
@@ -79,8 +79,8 @@ def _open(name: str, yes: bool) -> tuple[str, Model]:
 async def _train(session: Session) -> tuple[Evaluation, Outcome, Evaluation]:
     """Test before, the training, test after."""
     from skillgit.store.locks import SkillLock
-    from skillgit.train.evaluate import evaluate, remember
     from skillgit.train.loop import train
+    from skillgit.train.scoring.evaluate import evaluate, remember
     from skillgit.train.start import base_of
 
     before = await evaluate(session, base_of(session.repo, session.settings), "test")
@@ -96,7 +96,7 @@ def _merge(project: Project, skill: str, base: str) -> str:
     """Merge into the base branch; returns the path of best_skill.md."""
     from skillgit.cli import opened
     from skillgit.store.locks import SkillLock
-    from skillgit.train.merging import gate_documents, merge
+    from skillgit.train.archive.merging import gate_documents, merge
 
     judge = gate_documents(lambda work: opened.with_session(project, skill, work))
     with SkillLock.acquire(project.repo, skill, "demo") as lock:

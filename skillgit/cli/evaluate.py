@@ -21,8 +21,8 @@ def command(name: str, rev: str | None, split: str, target: str | None, yes: boo
     from skillgit.cli import opened
     from skillgit.cli.progress import points
     from skillgit.envs.contract import SPLITS
-    from skillgit.train import scores
-    from skillgit.train.evaluate import Evaluation, evaluate, remember, resolve
+    from skillgit.train.scoring import scores
+    from skillgit.train.scoring.evaluate import Evaluation, evaluate, remember, resolve
     from skillgit.train.session import Session
 
     chosen = next(s for s in SPLITS if s == split)

@@ -9,7 +9,7 @@ import click
 from skillgit.cli.output import one_line, print_json
 
 if TYPE_CHECKING:
-    from skillgit.train.calibrate import Report
+    from skillgit.train.gate.calibrate import Report
 
 
 @click.command("gate")
@@ -31,7 +31,7 @@ def command(name: str, trials: int, rev: str | None, yes: bool, as_json: bool) -
     smallest difference that val can show. The result is kept in refs/notes/skillgit; `train` warns below it.
     """
     from skillgit.cli import opened
-    from skillgit.train.calibrate import calibrate, remember, resolve, warning
+    from skillgit.train.gate.calibrate import calibrate, remember, resolve, warning
     from skillgit.train.session import Session
 
     async def run(session: Session) -> tuple[Report, str, str | None]:

@@ -10,7 +10,7 @@ import click
 from skillgit.cli.output import colour, one_line, print_json
 
 if TYPE_CHECKING:
-    from skillgit.train.story import Entry
+    from skillgit.train.archive.story import Entry
 
 
 @click.command("log")
@@ -29,7 +29,7 @@ def command(name: str, only: str | None, max_count: int | None, as_json: bool) -
     from skillgit.cli import baseline, opened
     from skillgit.cli.progress import MARKS, decided
     from skillgit.errors import UsageError
-    from skillgit.train import story
+    from skillgit.train.archive import story
 
     with opened.project() as project:
         project.config.skill(name)
@@ -70,7 +70,7 @@ def row(entry: Entry, widths: tuple[int, int], *, candidate: bool = False) -> st
     """One step: number, decision, score, change, edits, cost, commit, reason. Or another candidate of the step above,
     by its number. Widths are of decision and cost."""
     from skillgit.cli.progress import decided, reached
-    from skillgit.train.journal import exact_number
+    from skillgit.train.archive.journal import exact_number
 
     record = entry.record
     score = reached(entry.score, exact_number(record.maximum)).replace("at most ", "<=")

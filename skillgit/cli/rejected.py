@@ -9,7 +9,7 @@ import click
 from skillgit.cli.output import one_line, print_json
 
 if TYPE_CHECKING:
-    from skillgit.train.story import Rejected
+    from skillgit.train.archive.story import Rejected
 
 
 @click.group("rejected")
@@ -23,7 +23,7 @@ def command() -> None:
 def list_(name: str, as_json: bool) -> None:
     """List the rejected candidates of skill NAME, newest step first; STEP-KK is candidate KK of a step."""
     from skillgit.cli import opened
-    from skillgit.train import story
+    from skillgit.train.archive import story
 
     with opened.project() as project:
         project.config.skill(name)
@@ -48,7 +48,7 @@ def show(name: str, step: str, as_json: bool) -> None:
     than one of the step was rejected.
     """
     from skillgit.cli import opened
-    from skillgit.train import story
+    from skillgit.train.archive import story
 
     with opened.project() as project:
         document = project.config.skill(name).document
@@ -95,7 +95,7 @@ def _place(item: Rejected) -> str:
 
 def _verdict(item: Rejected) -> str:
     from skillgit.cli.progress import points, reached
-    from skillgit.train.journal import exact_number
+    from skillgit.train.archive.journal import exact_number
 
     if item.entry is None:
         return "its journal is not here"

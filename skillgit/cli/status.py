@@ -9,7 +9,7 @@ import click
 from skillgit.cli.output import print_json
 
 if TYPE_CHECKING:
-    from skillgit.train.story import Status
+    from skillgit.train.archive.story import Status
 
 
 @click.command("status")
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def command(name: str | None, as_json: bool) -> None:
     """Show where skill NAME, or every skill, stands: branch, best, base, run, rejected."""
     from skillgit.cli import baseline, opened
-    from skillgit.train import story
+    from skillgit.train.archive import story
 
     with opened.project() as project:
         names = [name] if name else sorted(project.config.skills)

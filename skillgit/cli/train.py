@@ -11,9 +11,9 @@ import click
 from skillgit.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from skillgit.train.budget import Budget
     from skillgit.train.loop import Outcome
     from skillgit.train.project import Project
+    from skillgit.train.spend.budget import Budget
 
 
 class _Dollars(click.ParamType[Decimal]):
@@ -65,7 +65,7 @@ def command(
     """
     from skillgit.cli import baseline, opened, training
     from skillgit.cli.settings import overrides
-    from skillgit.train.budget import Budget
+    from skillgit.train.spend.budget import Budget
 
     budget = Budget(max_calls, max_tokens, max_usd, max_minutes)
     with opened.project(overrides(name, settings)) as project:
@@ -85,7 +85,7 @@ def command(
 
 def _estimate(project: Project, name: str, budget: Budget, *, as_json: bool) -> int:
     from skillgit.cli import training
-    from skillgit.train.estimate import too_small
+    from skillgit.train.spend.estimate import too_small
 
     found = training.estimate(project, name, budget)
     short = too_small(budget, found)

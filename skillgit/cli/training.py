@@ -13,20 +13,20 @@ from skillgit.models.base import Json, Model, Reply, Request
 from skillgit.models.cache import CallCache
 from skillgit.models.registry import PROVIDERS
 from skillgit.store.locks import SkillLock
-from skillgit.train import documents
-from skillgit.train.budget import Budget, Meter, require_prices
-from skillgit.train.callbacks import Listeners
-from skillgit.train.estimate import Estimate, too_small
-from skillgit.train.estimate import estimate as estimated
-from skillgit.train.estimate_stages import survey
-from skillgit.train.eventlog import EventLog
+from skillgit.train.archive import documents
 from skillgit.train.events import Note
 from skillgit.train.loop import Outcome, train
 from skillgit.train.project import CACHE_FILE, Project
 from skillgit.train.session import Session
+from skillgit.train.spend.budget import Budget, Meter, require_prices
+from skillgit.train.spend.estimate import Estimate, too_small
+from skillgit.train.spend.estimate import estimate as estimated
+from skillgit.train.spend.estimate_stages import survey
+from skillgit.train.spend.stopping import MEND, Interrupts
 from skillgit.train.start import RUN_SETTINGS, base_of
-from skillgit.train.stopping import MEND, Interrupts
-from skillgit.train.trackers import Training, open_tracker
+from skillgit.train.watch.callbacks import Listeners
+from skillgit.train.watch.eventlog import EventLog
+from skillgit.train.watch.trackers import Training, open_tracker
 
 
 def run(

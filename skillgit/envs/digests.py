@@ -41,9 +41,7 @@ def code_digests(folder: Path) -> dict[str, str]:
     return digests
 
 
-def tasks_digest(
-    environment: Environment, split: Split, *, repeats: int, tasks: Sequence[Task] | None = None
-) -> str:
+def tasks_digest(environment: Environment, split: Split, *, repeats: int, tasks: Sequence[Task] | None = None) -> str:
     """What scores on a split were measured on: scores compare only where it is equal.
 
     It is `sha256:` and the hex digest of the canonical JSON of the tasks' digests (sorted, so that the order in

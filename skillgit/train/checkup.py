@@ -11,9 +11,9 @@ from skillgit.errors import SkillgitError
 from skillgit.models.base import Request, Turn
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train import documents, history
+from skillgit.train.archive import documents, history
+from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out
 from skillgit.train.project import Project
-from skillgit.train.refusals import refuse_blocked, refuse_checked_out
 from skillgit.train.start import base_of
 
 

@@ -9,21 +9,21 @@ from typing import Any
 
 from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
-from skillgit.train import calibrate
-from skillgit.train.budget import BudgetSpent
-from skillgit.train.drafting import Drafter
-from skillgit.train.epoch_end import close_epoch
+from skillgit.train.archive.history import records
+from skillgit.train.archive.journal import exact_number
+from skillgit.train.epoch.epoch_end import close_epoch
 from skillgit.train.events import Note, RunFinished
-from skillgit.train.gating import MOST_INDECISIVE
-from skillgit.train.history import records
-from skillgit.train.journal import exact_number
-from skillgit.train.optimizer_calls import OptimizerCalls
+from skillgit.train.gate import calibrate
+from skillgit.train.gate.settling import MOST_INDECISIVE
+from skillgit.train.propose.drafting import Drafter
+from skillgit.train.propose.optimizer_calls import OptimizerCalls
 from skillgit.train.run import Run
+from skillgit.train.scoring.testing import score_test
 from skillgit.train.session import Session
+from skillgit.train.spend.budget import BudgetSpent
+from skillgit.train.spend.stopping import Interrupts
 from skillgit.train.start import begin
 from skillgit.train.step import next_step, take
-from skillgit.train.stopping import Interrupts
-from skillgit.train.testing import score_test
 
 SMALL_VAL = 20
 """Below this many val tasks one task is more than five points, and a note says so."""

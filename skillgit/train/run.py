@@ -14,20 +14,21 @@ from skillgit.errors import MeasurementError, ModelError
 from skillgit.models.usage import Ledger
 from skillgit.store.locks import SkillLock
 from skillgit.store.notes import add_note
-from skillgit.train import documents, scores
-from skillgit.train.documents import Placed
+from skillgit.train.archive import documents
+from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.history import records
+from skillgit.train.archive.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
+from skillgit.train.archive.messages import Place, epoch_message
+from skillgit.train.archive.record import Moves, rollout_evidence, write_step
 from skillgit.train.events import Note, StageStarted, StepFinished
-from skillgit.train.history import records
-from skillgit.train.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
-from skillgit.train.measure import measure_all
-from skillgit.train.messages import Place, epoch_message
-from skillgit.train.optimizer_calls import MOST_UNUSABLE, CallLog
-from skillgit.train.record import Moves, rollout_evidence, write_step
+from skillgit.train.propose.optimizer_calls import MOST_UNUSABLE, CallLog
 from skillgit.train.schedule import epoch_batches
-from skillgit.train.scores import Measurement
+from skillgit.train.scoring import scores
+from skillgit.train.scoring.measure import measure_all
+from skillgit.train.scoring.scores import Measurement
 from skillgit.train.session import Session
 from skillgit.train.speculation import Guess
-from skillgit.train.stopping import out_of_patience
+from skillgit.train.spend.stopping import out_of_patience
 
 ALL_DONE = "all epochs are done"
 """The end of a run that nothing ended before."""

@@ -14,13 +14,13 @@ from skillgit.models.cache import CallCache
 from skillgit.models.usage import Ledger
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.budget import Meter
 from skillgit.train.events import Event, Listener
 from skillgit.train.gate import GateSettings, gate_settings
-from skillgit.train.rollout import Roller
 from skillgit.train.schedule import chosen
-from skillgit.train.scores import Metric
+from skillgit.train.scoring.rollout import Roller
+from skillgit.train.scoring.scores import Metric
 from skillgit.train.speculation import Ahead
+from skillgit.train.spend.budget import Meter
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from functools import partial
 from skillgit.envs.contract import Task
 from skillgit.models.limiter import PRIORITY
 from skillgit.train.events import UnitDone
-from skillgit.train.rollout import Flights, Roller, Rollout
+from skillgit.train.scoring.rollout import Flights, Roller, Rollout
 
 
 @dataclass(frozen=True, slots=True)

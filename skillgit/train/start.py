@@ -14,13 +14,13 @@ from skillgit.store.merging import merge_tree
 from skillgit.store.refs import new_run_id, run_time
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
-from skillgit.train import documents, history
-from skillgit.train.documents import blob_at
+from skillgit.train.archive import documents, history
+from skillgit.train.archive.documents import blob_at
+from skillgit.train.archive.journal import Journal, RunInfo, RunState
+from skillgit.train.archive.messages import Place, plain_message
+from skillgit.train.archive.record import META, Moves, end_run
+from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.events import Listener, Note, RunStarted
-from skillgit.train.journal import Journal, RunInfo, RunState
-from skillgit.train.messages import Place, plain_message
-from skillgit.train.record import META, Moves, end_run
-from skillgit.train.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.run import Run, comparable
 from skillgit.train.schedule import steps_per_epoch
 from skillgit.train.session import Session

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, replace
 
 from skillgit.errors import MeasurementError, RefMovedError
 from skillgit.models.usage import Ledger
-from skillgit.train.documents import Placed
-from skillgit.train.drafting import Draft, Drafter, Drafts
-from skillgit.train.epoch_end import is_due
+from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.journal import RunState, StepRecord
+from skillgit.train.archive.record import Moves, rollout_evidence
+from skillgit.train.epoch.epoch_end import is_due
 from skillgit.train.events import StageStarted
-from skillgit.train.gating import Bout, Contender, contender, measure, refuse_indecisive, settle
-from skillgit.train.journal import RunState, StepRecord
-from skillgit.train.measure import Spare, attempt_all, trials_of
-from skillgit.train.parents import merged, parent_of
-from skillgit.train.record import Moves, rollout_evidence
-from skillgit.train.reflect import failed
-from skillgit.train.rollout import Rollout
+from skillgit.train.gate.settling import Bout, Contender, contender, measure, refuse_indecisive, settle
+from skillgit.train.propose.drafting import Draft, Drafter, Drafts
+from skillgit.train.propose.parents import merged, parent_of
+from skillgit.train.propose.reflect import failed
 from skillgit.train.run import ALL_DONE, Run
 from skillgit.train.schedule import learning_rate
+from skillgit.train.scoring.measure import Spare, attempt_all, trials_of
+from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.speculation import Guess, unseen
 
 DOUBTFUL = 2

@@ -22,7 +22,7 @@ from support.world import Kinds
 
 from skillgit.train import plugins
 from skillgit.train.events import Event, RunFinished, StepFinished
-from skillgit.train.trackers import Training
+from skillgit.train.watch.trackers import Training
 
 TRAIN = ("train", SKILL)
 PRICED = "{target: openai/gpt-4o-mini, optimizer: openai/gpt-4o-mini}"

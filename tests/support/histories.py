@@ -10,7 +10,7 @@ from typing import Any
 from support import repos, training
 from support.training import DOCUMENT
 
-from skillgit.train.journal import StepRecord
+from skillgit.train.archive.journal import StepRecord
 
 _LEFT_OUT = ("commits", "refs", "cost")
 _OWN = ("tip", "best_commit", "target")  # the target with its port

@@ -13,8 +13,8 @@ from support.training import MemoryCache, ScriptedModel
 
 from skillgit.envs.contract import Attempt, Score
 from skillgit.models.base import Request, Usage
-from skillgit.train.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
-from skillgit.train.rollout import Rollout
+from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
+from skillgit.train.scoring.rollout import Rollout
 
 
 class Bench:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from skillgit.train.events import RunFinished, RunStarted, StepFinished
-from skillgit.train.trackers import Training
+from skillgit.train.watch.trackers import Training
 
 HALF, BETTER = Fraction(1, 2), Fraction(3, 4)
 STARTED = RunStarted("topics", "01k9x0c5v2m8q4t7b3n6r1d9sf", 2, 2, None)

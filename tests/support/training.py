@@ -21,12 +21,12 @@ from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 from skillgit.models.base import Json, Reply, Request, Usage
 from skillgit.store.locks import SkillLock
 from skillgit.store.repository import Repository
+from skillgit.train.archive.history import records, runs
+from skillgit.train.archive.journal import Journal, StepRecord
+from skillgit.train.archive.record import read_journal
 from skillgit.train.events import Event, Note, StepFinished
-from skillgit.train.history import records, runs
-from skillgit.train.journal import Journal, StepRecord
 from skillgit.train.loop import Outcome, train
 from skillgit.train.project import Project
-from skillgit.train.record import read_journal
 from skillgit.train.session import Session
 
 MIXED_SEED = 4

@@ -12,9 +12,9 @@ from support.server import Call
 from support.training import BRANCH, Yard
 from support.world import SEED_DOCUMENT, TopicWorld
 
-from skillgit.train import drafting
-from skillgit.train.examples import examples
-from skillgit.train.proposers import Context
+from skillgit.train.propose import drafting
+from skillgit.train.propose.examples import examples
+from skillgit.train.propose.proposers import Context
 
 MakeYard = Callable[..., Yard]
 ONE_STEP = "{num_epochs: 1, batch_size: 16}"

@@ -15,8 +15,8 @@ from support.world import SEED_DOCUMENT, TopicWorld
 
 from skillgit.document.length import length
 from skillgit.store.locks import SkillLock
-from skillgit.train.budget import Budget, Meter
 from skillgit.train.loop import train
+from skillgit.train.spend.budget import Budget, Meter
 
 MakeYard = Callable[..., Yard]
 ONE_STEP = "{num_epochs: 1, batch_size: 16}"

@@ -26,8 +26,8 @@ from skillgit.envs.contract import Environment
 from skillgit.errors import ModelRefusedError
 from skillgit.models.base import Request
 from skillgit.train.events import StageStarted, StepFinished
-from skillgit.train.rollout import Roller
 from skillgit.train.schedule import epoch_batches
+from skillgit.train.scoring.rollout import Roller
 from skillgit.train.speculation import Ahead, Guess
 
 IN_FLIGHT, BATCH, SEED = 6, 4, 42

@@ -1,0 +1,1 @@
+"""What a run leaves in git: journal, commits, notes, merges."""

@@ -1,0 +1,63 @@
+"""Read the journals of a skill: the runs, and the steps of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from skillgit.store.refs import SkillRefs
+from skillgit.store.repository import Repository
+from skillgit.train.archive.journal import Journal, StepRecord, load
+from skillgit.train.archive.record import META, PATTERNS, SUBJECT, read_journal
+
+
+def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
+    """(run, journal tip) of every run here, oldest first: run ids sort by time."""
+    prefix = SkillRefs(name).journals_prefix
+    found = [(ref.removeprefix(prefix).strip("/"), oid) for ref, oid in repo.list_refs(prefix).items()]
+    return sorted(found)
+
+
+def latest(repo: Repository, name: str) -> Journal | None:
+    """The newest run's last journal commit."""
+    found = runs(repo, name)
+    return read_journal(repo, found[-1][1]) if found else None
+
+
+def records(repo: Repository, tip: str) -> list[StepRecord]:
+    """The steps of a run, oldest first."""
+    return [record for _, record in entries(repo, tip)][::-1]
+
+
+def entries(repo: Repository, tip: str) -> Iterator[tuple[str, StepRecord]]:
+    """(journal commit, its step), newest first."""
+    for info in repo.objects.first_parents(tip, None):
+        entry = repo.objects.entry(info.oid, "step.json")
+        if entry is None or not info.message.startswith(SUBJECT):
+            return  # step 0's first parent is the base commit, which is no journal
+        yield info.oid, load(StepRecord, repo.objects.read_blob(entry.oid), info.oid)
+
+
+def patterns(repo: Repository, evidence: str, first_step: int) -> list[str]:
+    """What reflection said of failures from a step on, oldest first, as far as evidence is here."""
+    tip = repo.read_ref(evidence)
+    found: list[str] = []
+    for info in repo.objects.first_parents(tip, None) if tip else ():
+        step = re.search(r" step (\d+)$", info.message.strip())
+        if step is None or int(step[1]) < first_step:
+            break
+        entry = repo.objects.entry(info.oid, PATTERNS)
+        rows = repo.objects.read_blob(entry.oid).decode().splitlines() if entry else []
+        found = [str(json.loads(row)["text"]) for row in rows] + found
+    return found
+
+
+def memory(repo: Repository, evidence: str) -> str:
+    """The meta memory as the run last wrote it, as far as evidence is here; empty where there is none."""
+    tip = repo.read_ref(evidence)
+    for info in repo.objects.first_parents(tip, None) if tip else ():
+        entry = repo.objects.entry(info.oid, META)
+        if entry is not None:
+            return str(json.loads(repo.objects.read_blob(entry.oid))["text"])
+    return ""

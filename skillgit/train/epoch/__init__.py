@@ -1,0 +1,1 @@
+"""The end of an epoch: slow update and meta memory."""

@@ -1,0 +1,1 @@
+"""From a step's attempts to its candidates: reflect, aggregate, select, update."""

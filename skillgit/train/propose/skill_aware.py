@@ -1,0 +1,132 @@
+"""Skill-aware reflection: lapses of the agent become reminders in the appendix, and leave the document's rules alone.
+
+Source: SkillOpt's `optimizer/skill_aware.py` and `optimizer/appendix.py` (after EmbodiSkill, arXiv 2605.10332). Ours
+differs on purpose: notes are part of the candidate, as a change of its own, and pass the gate with it; SkillOpt writes
+them into the document unmeasured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from skillgit.document.regions import merged_notes, notes, refused_note, with_notes, with_only_notes
+from skillgit.errors import ReplyError
+from skillgit.models.base import Json
+from skillgit.models.replies import parse_object, parse_patch
+from skillgit.train.propose.optimizer_calls import StepOptimizer
+from skillgit.train.propose.prompts import count, data, sections
+from skillgit.train.propose.proposals import Source
+
+KEY = "appendix_notes"
+"""The top-level key of a reply that holds the notes."""
+
+STAGE = "consolidate"
+"""Names the call within its step."""
+
+AppendixSource = Literal["both", "failure", "success"]
+
+_FILES: dict[Source, str] = {"failure": "full/skill_aware_failures", "success": "full/skill_aware_successes"}
+_TEXT_KEYS = ("note", "content", "text")
+
+
+def addition(source: Source) -> str:
+    """What a reflection's system prompt ends with where the option is on: `system + addition(source)`."""
+    return "\n\n" + sections(_FILES[source])["system"]
+
+
+def read_notes(reply: str) -> tuple[str, ...]:
+    """The notes of a reflection's reply; empty where it has none, or cannot be read (which `parse_patch` says)."""
+    try:
+        return notes_of(parse_patch(reply).extra)
+    except ReplyError:
+        return ()
+
+
+def notes_of(extra: Mapping[str, Json]) -> tuple[str, ...]:
+    """The notes among a patch's other keys (`Patch.extra`), equal ones once.
+
+    Tolerant of shape: a list of texts, one text, or objects that hold a text. What is none of these is passed over.
+    """
+    value = extra.get(KEY)
+    return merged_notes((), (_text(item) for item in (value if isinstance(value, list) else [value])))
+
+
+def gather(found: Iterable[tuple[Source, Sequence[str]]], appendix_source: AppendixSource) -> tuple[str, ...]:
+    """The notes of a step's reflections, failures first, equal ones once.
+
+    Args:
+        found: each minibatch's source and notes, in the order of the minibatches.
+        appendix_source: `skill_aware_appendix_source`: whose notes count.
+    """
+    wanted = [(source, texts) for source, texts in found if appendix_source in ("both", source)]
+    return merged_notes(
+        (), (text for _, texts in sorted(wanted, key=lambda one: one[0] != "failure") for text in texts)
+    )
+
+
+def document_with_notes(document: str, added: Iterable[str]) -> tuple[str, str | None]:
+    """The document with these notes added to its appendix, and why any of them was left out.
+
+    A note that cannot stand there (hidden text, a secret, too long) is left out by itself: the others go in.
+
+    Returns: the document, unchanged where no note is new; and the first reason, which quotes no secret, or None.
+    """
+    reasons: list[str] = []
+    for note in merged_notes((), added):
+        written = with_notes(document, [note])
+        refused = refused_note(note) if written.document != document else None
+        if written.reason is None and refused is None:
+            document = written.document
+        else:
+            reasons.append(written.reason or f"Not written: {refused}.")
+    return document, reasons[0] if reasons else None
+
+
+def document_with_only(document: str, kept: Sequence[str]) -> tuple[str, str | None]:
+    """The document with what `consolidate` made of its notes in their place; or as it is, and why not."""
+    written = with_only_notes(document, kept)
+    return written.document, written.reason
+
+
+async def consolidate(optimizer: StepOptimizer, document: str, threshold: int) -> tuple[str, ...]:
+    """Shorten the appendix of a document where it has more notes than `skill_aware_consolidate_threshold`.
+
+    Args:
+        document: the candidate, with the step's notes.
+        threshold: 0 for never.
+
+    Returns: the document's notes, as they are where no call was made or no usable reply came. A usable reply has at
+        least one note, not more than there were, and none that cannot stand in an appendix.
+
+    Raises:
+        ModelError: the call itself failed.
+    """
+    current = notes(document)
+    if threshold <= 0 or len(current) <= threshold:
+        return current
+    listed = "\n".join(f"{number}. {note}" for number, note in enumerate(current, start=1))
+    values = {"appendix": data("appendix", f"\n{listed}\n"), "count": count(len(current), "note")}
+
+    def read(reply: str) -> tuple[str, ...]:
+        return _shorter(reply, len(current))
+
+    return await optimizer.ask(STAGE, "full/consolidate", values, read) or current
+
+
+def _shorter(reply: str, most: int) -> tuple[str, ...]:
+    found = notes_of(parse_object(reply))
+    if not found:
+        raise ReplyError(f"the reply's object has no notes under the key {KEY!r}")
+    if len(found) > most:
+        raise ReplyError(f"the reply has {count(len(found), 'note')}, more than the {most} that were to be shortened")
+    refused = next((reason for note in found if (reason := refused_note(note)) is not None), None)
+    if refused is not None:
+        raise ReplyError(f"a note cannot be used: {refused}")
+    return found
+
+
+def _text(item: Json) -> str:
+    if isinstance(item, dict):
+        item = next((item[key] for key in _TEXT_KEYS if isinstance(item.get(key), str)), "")
+    return item if isinstance(item, str) else ""

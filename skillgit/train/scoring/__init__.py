@@ -1,0 +1,1 @@
+"""Attempts at tasks and their exact scores."""

@@ -1,0 +1,1 @@
+"""Who is told of a run: listeners, the event log, trackers."""
