@@ -22,6 +22,7 @@ from skillgit.train.archive.messages import Place, epoch_message
 from skillgit.train.archive.record import Moves, rollout_evidence, write_step
 from skillgit.train.events import Note, StageStarted, StepFinished
 from skillgit.train.propose.optimizer_calls import MOST_UNUSABLE, CallLog
+from skillgit.train.propose.rules import Rules
 from skillgit.train.schedule import epoch_batches
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.measure import measure_all
@@ -78,6 +79,10 @@ class Run:
     def start_length(self) -> int:
         """Tokens of the document that the run began with."""
         return int(self.info.settings.get("start_length") or length(self.document().text))
+
+    def rules(self, before: str) -> Rules:
+        """What a document that comes from another has to keep to."""
+        return Rules(self.session.settings, before, self.start_length)
 
     def failed_before(self, blob: str) -> list[str]:
         """Train tasks that failed with this document in the run's last steps, the newest first."""

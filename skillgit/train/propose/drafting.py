@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillgit.document import Edit
-from skillgit.document.density import added, thin
-from skillgit.document.length import length, limit, over
+from skillgit.document.length import length
 from skillgit.execute.pool import map_bounded
 from skillgit.redact import redact
 from skillgit.train.archive.documents import Placed
@@ -26,7 +25,6 @@ from skillgit.train.propose.rate import StepEvidence, autonomous_rate
 from skillgit.train.propose.reflect import UNLIMITED, Memory, Minibatch, minibatches, reflect
 from skillgit.train.propose.rewrite import (
     Recall,
-    Refuse,
     Rewritten,
     as_candidate,
     one_shot,
@@ -119,8 +117,9 @@ class Drafter:
         try:
             if settings.train.one_shot:
                 seed = f"{settings.train.seed}/step/{number}"
+                rules = run.rules(parent.text)
                 whole = await one_shot(
-                    optimizer, parent.text, rollouts, run.session.metric, seed, refuse=_refusing(run, parent.text)
+                    optimizer, parent.text, rollouts, run.session.metric, seed, refuse=rules, said=rules.said
                 )
                 found.drafts = [_whole(whole, parent.blob)]
             else:
@@ -150,7 +149,7 @@ class Drafter:
             variant=variant,
         )
         recall = Recall(work.memory.rejected, work.memory.patterns)
-        mode = settings.optimizer.skill_update_mode
+        mode, rules = settings.optimizer.skill_update_mode, work.run.rules(work.parent.text)
         if variant == 1:
             # Once for all variants, which have as many minibatches; rewrites do not tell of their calls.
             asked = settings.gradient.proposer in ("model", "both") and mode == "patch"
@@ -163,7 +162,8 @@ class Drafter:
                 batches,
                 settings.gradient.merge_batch_size,
                 recall,
-                refuse=_refusing(work.run, work.parent.text),
+                refuse=rules,
+                said=rules.said,
             )
             return _whole(found, work.parent.blob)
         if mode == "rewrite_from_suggestions":
@@ -173,9 +173,10 @@ class Drafter:
             together = mechanical(suggested.proposals, work.parent.text)
             selected = ranked(together.kept, work.found.budget)
             work.found.dropped += [*together.dropped, *together.merged, *selected.dropped]
-            refuse = _refusing(work.run, work.parent.text)
             stage = "rewrite" if variant == 1 else f"{variant}/rewrite"
-            rewritten = await rewrite(work.optimizer, work.parent.text, selected.chosen, refuse=refuse, stage=stage)
+            rewritten = await rewrite(
+                work.optimizer, work.parent.text, selected.chosen, refuse=rules, said=rules.said, stage=stage
+            )
             return _whole(rewritten, work.parent.blob)
         return await self._patch(work, batches)
 
@@ -268,7 +269,7 @@ class Drafter:
         built = await self._with_notes(run, optimizer, build(base.text, draft.proposals), draft.notes)
         built = await self._within(run, optimizer, base, built)
         run.evidence.setdefault(OPTIMIZER, []).extend(optimizer.log.sorted())
-        return built, _refusing(run, base.text)(built.document) or ""
+        return built, run.rules(base.text)(built.document) or ""
 
     async def _with_notes(
         self, run: Run, optimizer: StepOptimizer, built: Candidate, notes: Sequence[str]
@@ -289,16 +290,13 @@ class Drafter:
 
     async def _within(self, run: Run, optimizer: StepOptimizer, base: Placed, built: Candidate) -> Candidate:
         """Where the candidate is over its length budget, shorten it; edits that still do not fit are left out."""
-        chosen, start = run.session.settings.optimizer, run.start_length
-        most = limit(start, chosen.max_tokens, chosen.max_growth)
-        if most is None or not built.applied:
-            return built
-        rules = (start, chosen.max_tokens, chosen.max_growth)
-        if over(built.document, *rules, before=base.text) is None:
+        rules = run.rules(base.text)
+        most = rules.most_tokens
+        if most is None or not built.applied or rules.too_long(built.document) is None:
             return built
         asked = optimizer if run.session.form == "full" else None
         shorter = extend(built, await compact(asked, built.document, most))
-        if over(shorter.document, *rules, before=base.text) is None:
+        if rules.too_long(shorter.document) is None:
             return shorter
         return _fitting(base.text, built, most)
 
@@ -334,14 +332,3 @@ def _fitting(document: str, built: Candidate, most: int) -> Candidate:
         kept.append(outcome)
     applied = [outcome for outcome in kept if outcome.status == "applied"]
     return Candidate(applied[-1].document if applied else document, tuple(kept))
-
-
-def _refusing(run: Run, before: str) -> Refuse:
-    """Why a document is not taken at all: too long, or its new words say too little."""
-    chosen, least = run.session.settings.optimizer, run.session.settings.evaluation.semantic_density
-
-    def refuse(document: str) -> str | None:
-        long = over(document, run.start_length, chosen.max_tokens, chosen.max_growth, before=before)
-        return long or thin(added(before, document), least)
-
-    return refuse

@@ -129,6 +129,7 @@ async def rewrite(
     suggestions: Sequence[Proposal],
     *,
     refuse: Refuse = fine,
+    said: str = "",
     stage: str = "rewrite",
 ) -> Rewritten | None:
     """`rewrite_from_suggestions`, second part: ONE call rewrites the body with the selected suggestions.
@@ -144,7 +145,7 @@ async def rewrite(
         data("suggestion", p.edit.content, type=p.edit.reason, source=p.source, support=str(p.support))
         for p in suggestions
     ]
-    values = {**_parts(document), "suggestions": "\n".join(shown)}
+    values = {**_parts(document, said), "suggestions": "\n".join(shown)}
     source: Source = "failure" if any(p.source == "failure" for p in suggestions) else "success"
     support = max(p.support for p in suggestions if p.source == source)
     return await optimizer.ask(stage, "full/rewrite", values, _reader(document, refuse, support, source))
@@ -158,6 +159,7 @@ async def rewrite_minibatches(
     recall: Recall,
     *,
     refuse: Refuse = fine,
+    said: str = "",
 ) -> Rewritten | None:
     """`full_rewrite_minibatch`: one whole document per minibatch, in parallel, merged to one.
 
@@ -176,7 +178,7 @@ async def rewrite_minibatches(
     async def one(batch: Batch) -> Rewritten | None:
         read = _reader(document, refuse, len(batch.rollouts), batch.source)
         return await optimizer.ask(
-            batch.stage, "full/rewrite_minibatch", _shown(optimizer, document, batch, recall), read
+            batch.stage, "full/rewrite_minibatch", _shown(optimizer, document, batch, recall, said), read
         )
 
     ordered = sorted(batches, key=lambda batch: batch.source != "failure")
@@ -188,7 +190,7 @@ async def rewrite_minibatches(
         numbered = [(f"merge/{level}/{number}", group) for number, group in enumerate(groups, start=1)]
 
         async def merged(item: tuple[str, list[Rewritten]]) -> Rewritten:
-            return await _merged(optimizer, document, item[1], refuse, item[0])
+            return await _merged(optimizer, document, item[1], refuse, said, item[0])
 
         current = _distinct(await map_bounded(numbered, merged, limit=optimizer.in_flight))
     return current[0] if current else None
@@ -202,6 +204,7 @@ async def one_shot(
     seed: str,
     *,
     refuse: Refuse = fine,
+    said: str = "",
     stage: str = "one-shot",
 ) -> Rewritten | None:
     """The baseline: ONE call rewrites the body from failures of all train tasks, as many as `MOST_SHOWN` and
@@ -224,7 +227,7 @@ async def one_shot(
         chosen.append(rollout)
     chosen.sort(key=lambda r: (r.task.id, r.trial))
     values = {
-        **_parts(document),
+        **_parts(document, said),
         "attempts": attempts_text(chosen, optimizer.environment),
         "failed": f"{len(chosen)} of {len(failures)} failed attempts, of {count(len(rollouts), 'attempt')} in all",
     }
@@ -243,7 +246,7 @@ def as_candidate(document: str, rewritten: Rewritten) -> Candidate:
 
 
 async def _merged(
-    optimizer: StepOptimizer, document: str, group: list[Rewritten], refuse: Refuse, stage: str
+    optimizer: StepOptimizer, document: str, group: list[Rewritten], refuse: Refuse, said: str, stage: str
 ) -> Rewritten:
     """One document of several; the first where they are one already, or the model brings none."""
     first = group[0]
@@ -252,7 +255,7 @@ async def _merged(
     shown = [
         data("candidate", editable_body(one.document), source=one.source, support=str(one.support)) for one in group
     ]
-    values = {**_parts(document), "candidates": "\n\n".join(shown)}
+    values = {**_parts(document, said), "candidates": "\n\n".join(shown)}
     support = sum(one.support for one in group if one.source == first.source)
     found = await optimizer.ask(stage, "full/merge_rewrites", values, _reader(document, refuse, support, first.source))
     return found or first
@@ -268,20 +271,23 @@ def _distinct(documents: Sequence[Rewritten]) -> list[Rewritten]:
     return list(found.values())
 
 
-def _parts(document: str) -> dict[str, str]:
-    """What may be rewritten, and what the document says besides."""
+def _parts(document: str, said: str = "") -> dict[str, str]:
+    """What may be rewritten, what the document says besides, and what the new one has to keep to."""
     kept = []
     if guidance(document):
         kept.append(data("guidance", guidance(document)))
     kept += [data("appendix", note) for note in notes(document)]
     title = "The document also says this, in parts of its own that stay as they are (do not repeat them):"
-    return {"skill": tagged("skill", editable_body(document)), "kept": listed(title, kept)}
+    return {
+        "skill": tagged("skill", editable_body(document)),
+        "kept": listed(title, kept) + (f"{said}\n\n" if said else ""),
+    }
 
 
-def _shown(optimizer: StepOptimizer, document: str, batch: Batch, recall: Recall) -> dict[str, str]:
+def _shown(optimizer: StepOptimizer, document: str, batch: Batch, recall: Recall, said: str = "") -> dict[str, str]:
     outcome = "failed" if batch.source == "failure" else "succeeded"
     return {
-        **_parts(document),
+        **_parts(document, said),
         "rejected": listed("Candidates that were tried on this document and rejected:", recall.rejected),
         "patterns": listed("What earlier failures of this epoch had in common:", recall.patterns),
         "attempts": attempts_text(batch.rollouts, optimizer.environment),

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skillgit.document.density import added, thin
-from skillgit.document.length import length, over
+from skillgit.document.length import length
 from skillgit.errors import ConfigError, MeasurementError, ModelError, RepositoryError
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import Placed
@@ -23,6 +22,7 @@ from skillgit.train.propose.candidate import Candidate, build
 from skillgit.train.propose.examples import examples
 from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
 from skillgit.train.propose.rewrite import as_candidate, one_shot
+from skillgit.train.propose.rules import Rules
 from skillgit.train.scoring.baseline_notes import KIND, Baseline, Kind, Tested, first_entry
 from skillgit.train.scoring.evaluate import Evaluation, evaluate_document
 from skillgit.train.scoring.rollout import Rollout
@@ -165,13 +165,7 @@ async def _one_shot(session: Session, base: Placed, rollouts: Sequence[Rollout])
     """The rewrite that `train.one_shot` asks for: the same failed attempts, the same rules of length and density."""
     if session.optimizer is None:
         raise AssertionError("it was looked for before")
-    chosen, least = session.settings.optimizer, session.settings.evaluation.semantic_density
-    begun = length(base.text)
-
-    def refuse(document: str) -> str | None:
-        long = over(document, begun, chosen.max_tokens, chosen.max_growth, before=base.text)
-        return long or thin(added(base.text, document), least)
-
+    rules = Rules(session.settings, base.text, length(base.text))
     # No run has this name, so the reply is kept for every later call on the same document and attempts.
     calls = OptimizerCalls(
         session.optimizer, session.cache, KIND, on_usage=session.spender("optimizer", "one-shot"), meter=session.meter
@@ -180,7 +174,7 @@ async def _one_shot(session: Session, base: Placed, rollouts: Sequence[Rollout])
     optimizer = StepOptimizer(calls, 0, log, session.environment)
     seed = f"{session.settings.train.seed}/step/1"
     session.tell(StageStarted(0, 0, "reflect", 1))
-    found = await one_shot(optimizer, base.text, rollouts, session.metric, seed, refuse=refuse)
+    found = await one_shot(optimizer, base.text, rollouts, session.metric, seed, refuse=rules, said=rules.said)
     if found is None:
         raise ModelError(
             f"{session.optimizer.name} gave no usable rewrite: {log.last_problem}",

@@ -279,3 +279,13 @@ async def test_what_succeeded_may_need_no_change(tmp_path: Path) -> None:
     assert await rewrite_minibatches(again.optimizer, DOCUMENT, [batch("failure", 1, "a")], 8, NOTHING) is None
     assert (len(again.requests), again.log.usable, again.log.unusable) == (2, 1, 0)
     assert again.log.unfit == ["the new document cannot be used: the document would stay as it is"]
+
+
+async def test_the_length_budget_is_told(tmp_path: Path) -> None:
+    said = "The new document has at most 80 characters."
+    bench = Bench(tmp_path, [whole("Better.")])
+    await rewrite(bench.optimizer, DOCUMENT, [proposal("x")], said=said)
+    assert said in bench.requests[0].turns[0].text
+    plain = Bench(tmp_path / "plain", [whole("Better.")])
+    await rewrite(plain.optimizer, DOCUMENT, [proposal("x")])
+    assert "at most" not in plain.requests[0].turns[0].text
