@@ -11,6 +11,7 @@ from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
 from skillgit.train.archive.history import records
 from skillgit.train.archive.journal import exact_number
+from skillgit.train.checks import check_settings
 from skillgit.train.epoch.epoch_end import close_epoch
 from skillgit.train.events import Note, RunFinished
 from skillgit.train.gate import calibrate
@@ -80,6 +81,7 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop:
     if session.optimizer is None:
         raise ConfigError("training needs an optimizer model", mend="set models.optimizer")
     session.repo.identity()
+    check_settings(session)
     _say_what_limits(session)
     run: Run | None = None
     try:

@@ -295,6 +295,8 @@ class Run:
         if mine is not None and (bar is None or mine > bar or (tie_wins and mine == bar)):
             best, best_commit = placed.blob, tip
         state = replace(before, tip=tip, incumbent=placed.blob, best=best, best_commit=best_commit)
+        if state.pool and placed.blob != before.incumbent:
+            state.pool = [placed.blob]  # older parents lack what the person wrote
         measurement = self.measured[placed.blob]
         record = StepRecord(
             kind=kind,

@@ -20,6 +20,7 @@ from skillgit.train.archive.journal import Journal, RunInfo, RunState
 from skillgit.train.archive.messages import Place, plain_message
 from skillgit.train.archive.record import META, Moves, end_run
 from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
+from skillgit.train.checks import check_resumed
 from skillgit.train.events import Listener, Note, RunStarted
 from skillgit.train.run import Run, comparable
 from skillgit.train.schedule import steps_per_epoch
@@ -88,6 +89,7 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
         session.tell(Note(f"{note}; --fresh starts a new run"))
         kept = {s: getattr(session.settings, s).model_validate(last.info.settings[s]) for s in changed}
         session.settings = session.settings.model_copy(update=kept)
+        check_resumed(session)
     same = last.state.val == session.val_digest and last.state.target == session.target_identity
     measured = {}
     for blob in (last.state.incumbent, last.state.best, *last.state.pool):

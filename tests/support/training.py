@@ -28,6 +28,7 @@ from skillgit.train.events import Event, Note, StepFinished
 from skillgit.train.loop import Outcome, train
 from skillgit.train.project import Project
 from skillgit.train.session import Session
+from skillgit.train.spend.stopping import Interrupts
 
 MIXED_SEED = 4
 SKILL = "topics"
@@ -182,12 +183,30 @@ async def session(
 
 
 async def run(
-    start: Path, watcher: Watcher | None = None, *, fresh: bool = False, overrides: Sequence[str] = ()
+    start: Path,
+    watcher: Watcher | None = None,
+    *,
+    fresh: bool = False,
+    overrides: Sequence[str] = (),
+    entries: int | None = None,
 ) -> Outcome:
-    """What `skillgit train topics` does."""
+    """What `skillgit train topics` does; with `entries` Ctrl-C comes behind that many entries after the baseline."""
     async with session(start, watcher, overrides=overrides) as opened:
         with SkillLock.acquire(opened.repo, SKILL) as lock:
-            return await train(opened, lock, fresh=fresh)
+            return await train(opened, lock, fresh=fresh, stop=None if entries is None else _After(entries))
+
+
+class _After(Interrupts):
+    """Asks for the end behind some entries of the journal."""
+
+    def __init__(self, entries: int) -> None:
+        super().__init__(lambda _: None)
+        self._left = entries
+
+    def check(self) -> None:
+        self._left -= 1
+        self.asked = self._left < 0
+        super().check()
 
 
 def point_at(patch: pytest.MonkeyPatch, environment: Mapping[str, str]) -> None:
@@ -205,10 +224,12 @@ class Yard:
         self.root, self.world, self.server = root, world, server
         self.watcher = Watcher()
 
-    async def train(self, *overrides: str, fresh: bool = False, start: Path | None = None) -> Outcome:
+    async def train(
+        self, *overrides: str, fresh: bool = False, start: Path | None = None, entries: int | None = None
+    ) -> Outcome:
         """Train with a new watcher; overrides are `section.key=value`."""
         self.watcher = Watcher()
-        return await run(start or self.root, self.watcher, fresh=fresh, overrides=overrides)
+        return await run(start or self.root, self.watcher, fresh=fresh, overrides=overrides, entries=entries)
 
     def git(self, *args: str, input: str | None = None) -> str:
         """Run git in the repository."""

@@ -10,6 +10,8 @@ from support.server import Call
 from support.training import BEST_REF, BRANCH, DOCUMENT, Meddler, Yard
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
+from skillgit.errors import InterruptedRunError
+
 MakeYard = Callable[..., Yard]
 ONE_EPOCH = training.configuration(train="{num_epochs: 1, batch_size: 8}")
 RIGHT, WRONG = Kinds(100, 0), Kinds(0, 100)
@@ -96,3 +98,39 @@ async def test_a_ref_that_is_in_the_way_is_not_overwritten(yard: MakeYard) -> No
     with pytest.raises(RefMovedError, match="00001-01"):
         await here.train()
     assert list(here.refs("refs/skillgit/rejected/").values()) == [base]
+
+
+@pytest.mark.parametrize("between", [False, True], ids=["during a step", "between two steps"])
+async def test_pareto_parents_do_not_undo_what_a_person_wrote(yard: MakeYard, between: bool) -> None:
+    """Older documents of the pool lack their line, so none of them is a parent any more."""
+    inner = TopicWorld(8, 1, kinds=Kinds(100, 0))
+    reflections = 0
+
+    def third(call: Call) -> bool:
+        nonlocal reflections
+        reflections += training.is_reflection(call)
+        return training.is_reflection(call) and reflections == 3
+
+    meddler = Meddler(inner, third)
+    config = training.configuration(
+        train="{num_epochs: 2, batch_size: 4, parent: pareto}",
+        optimizer="{learning_rate: 1, min_learning_rate: 1}",
+    )
+    here = yard(inner, responder=meddler, config=config)
+
+    def write() -> None:
+        here.commit_on(BRANCH, {DOCUMENT: here.text() + "\nA person wrote this.\n"})
+
+    if between:
+        with pytest.raises(InterruptedRunError):
+            await here.train(entries=2)
+        write()
+    else:
+        meddler.act = write
+    await here.train()
+    assert meddler.act is None
+    records = here.steps
+    human = next(place for place, record in enumerate(records) if record.kind == "human")
+    assert any(record.decision.startswith("accept") for record in records[human:])
+    assert "A person wrote this." in here.text()
+    assert "A person wrote this." in here.text(BEST_REF)
