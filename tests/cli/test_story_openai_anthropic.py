@@ -16,11 +16,16 @@ import pytest
 from support import cli, repos
 from support.server import serve
 from support.story import BEST, BRANCH, DOCUMENT, SKILL, Story, begin, early_maximum
+from support.training import is_reflection
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
 RUN = r"[0-9a-hjkmnp-tv-z]{26}"
 STEP = ["Skill-Name", "Skill-Run", "Skill-Step", "Skill-Epoch", "Skill-Kind", "Skill-Edit", "Skill-Support"]
 MEASURED = ["Skill-Gate", "Skill-Blob", "Skill-Val", "Skill-Target", "Skill-Optimizer", "Skill-Cost"]
+
+
+# What this world's optimizer knows nothing of; tests/train/epoch has its story.
+PLAIN = ("--set", "optimizer.use_slow_update=false", "--set", "optimizer.use_meta_skill=false")
 
 
 def told(tmp_path_factory: pytest.TempPathFactory, seed: int, target: str, optimizer: str) -> Iterator[Story]:
@@ -36,7 +41,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, seed: int, target: str, optim
             story.git("add", "staged.txt")
             (story.root / "untracked.txt").write_text("untracked\n")
             story.before = story.snapshot()
-            story.trained = story.run("train", SKILL, "--json")
+            story.trained = story.run("train", SKILL, *PLAIN, "--json")
             yield story
 
 
@@ -62,7 +67,7 @@ class TestTraining:
         outcome = json.loads(either.trained.out)
         assert list(outcome) == [
             *("skill", "run", "reason", "before", "after", "steps", "accepted", "rejected"),
-            *("best_commit", "best_blob", "improved"),
+            *("best_commit", "best_blob", "finished", "test", "improved", "baselines"),
         ]
         assert (outcome["skill"], outcome["reason"], outcome["steps"]) == (SKILL, "all epochs are done", 4)
         assert (outcome["before"], outcome["improved"]) == (0.0, True)
@@ -72,7 +77,7 @@ class TestTraining:
 
     def test_each_protocol_was_used_for_its_role(self, either: Story, request: pytest.FixtureRequest) -> None:
         roles = Counter(
-            (call.protocol, "optimizer" if "<attempt" in call.user else "target") for call in either.server.calls
+            (call.protocol, "optimizer" if is_reflection(call) else "target") for call in either.server.calls
         )
         target, optimizer = ("openai", "anthropic") if "story" in request.node.name else ("anthropic", "openai")
         assert set(roles) == {(target, "target"), (optimizer, "optimizer")}
@@ -225,6 +230,7 @@ class TestReaders:
         assert list(status) == [
             *("name", "document", "branch", "best", "best_score", "base", "base_commit", "merged", "unmeasured_base"),
             *("unmeasured_commits", "run", "run_step", "run_steps", "running", "run_reason", "accepted", "rejected"),
+            "baselines",
         ]
         assert status["branch"] == story.git("rev-parse", BRANCH)
         assert status["best_score"] == float(story.score(story.document(status["best"])))
@@ -237,8 +243,9 @@ class TestReaders:
     def test_log(self, story: Story) -> None:
         rows = story.json("log", SKILL)
         assert list(rows[0]) == [
-            *("run", "step", "epoch", "kind", "decision", "reason", "score", "score_max", "before", "best"),
-            *("learning_rate", "edits", "commits", "document", "gained", "lost", "cost", "models"),
+            *("run", "step", "epoch", "kind", "candidate", "decision", "reason", "score", "score_max", "before"),
+            *("best", "learning_rate", "edits", "commits", "document", "parent", "gained", "lost", "cost", "models"),
+            "others",
         ]
         assert [row["step"] for row in rows] == [4, 3, 2, 1, 0]
         assert list(rows[0]["cost"]) == ["calls", "tokens", "usd"]
@@ -252,7 +259,7 @@ class TestReaders:
 
     def test_rejected(self, story: Story) -> None:
         rows = story.json("rejected", "list", SKILL)
-        assert [list(row) for row in rows] == [["ref", "commit", "run", "step", "record"]] * len(rows)
+        assert [list(row) for row in rows] == [["ref", "commit", "run", "step", "candidate", "record"]] * len(rows)
         for row in rows:
             assert story.git("rev-parse", row["ref"]) == row["commit"]
         shown = story.call("rejected", "show", SKILL, str(rows[0]["step"])).out
