@@ -18,7 +18,7 @@ from skillgit.document.lines import block_lines
 from skillgit.document.placing import last_line_for_append, place_after
 from skillgit.document.refusal import Refusal
 from skillgit.document.structure import Change, Region, Structure
-from skillgit.redact import PERSONAL, find
+from skillgit.redact import secrets_in
 
 GUIDANCE, APPENDIX = "SLOW_UPDATE", "APPENDIX"
 HEADING = "## Execution notes"
@@ -107,7 +107,7 @@ def refused_note(note: str) -> str | None:
 def refused_text(text: str) -> str | None:
     """Why a text cannot stand in a region, whatever the document, as one clause without the secret it may be about;
     None where it can."""
-    return refused_content(text) or _secret_reason(_secrets(text))
+    return refused_content(text) or _secret_reason(secrets_in(text))
 
 
 def _bullets(texts: Sequence[str]) -> list[str]:
@@ -165,8 +165,8 @@ def _checked(structure: Structure, kind: str, lines: Sequence[str], brought: str
     _check(structure, after, change, kind)
     if _content(after, kind) != list(lines):
         raise Refusal("invalid", "together with the text beside it, it would not be read as what it is")
-    known = _secrets(structure.text)
-    secret = _secret_reason((_secrets(after.text) | _secrets(brought)) - known)
+    known = secrets_in(structure.text)
+    secret = _secret_reason((secrets_in(after.text) | secrets_in(brought)) - known)
     if secret is not None:
         raise Refusal("invalid", secret)
     return after.text
@@ -202,11 +202,6 @@ def _check(before: Structure, after: Structure, change: Change, kind: str) -> No
         raise Refusal("invalid", "it would change or add text inside an HTML comment, which readers do not see")
     if tears_fence(before, after, change):
         raise Refusal("invalid", "it would leave a code fence open or change which other lines are code")
-
-
-def _secrets(text: str) -> set[tuple[str, str]]:
-    """Kind and text of each secret; e-mail addresses are personal data, and people may want them in a document."""
-    return {(found.kind, text[found.start : found.end]) for found in find(text) if found.kind not in PERSONAL}
 
 
 def _secret_reason(secrets: Iterable[tuple[str, str]]) -> str | None:

@@ -40,6 +40,11 @@ def find(text: str) -> tuple[Finding, ...]:
     return tuple(merged)
 
 
+def secrets_in(text: str) -> set[tuple[str, str]]:
+    """Kind and text of each secret; e-mail addresses are personal data, and people may want them in a document."""
+    return {(found.kind, text[found.start : found.end]) for found in find(text) if found.kind not in PERSONAL}
+
+
 def contains_secret(text: str) -> str | None:
     """The kind of the first secret in a text, or None. An e-mail address is personal data, not a secret."""
     return next((one.kind for one in find(text) if one.kind not in PERSONAL), None)

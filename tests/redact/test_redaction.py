@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillgit.redact import PERSONAL, contains_secret, find, redact, redact_json
+from skillgit.redact import PERSONAL, contains_secret, find, redact, redact_json, secrets_in
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "redact.yaml").read_text(encoding="utf-8"))
 MIXED = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6hJ9k"
@@ -450,3 +450,8 @@ def test_long_texts_end(unit: str) -> None:
     start = time.process_time()
     redact(unit * (200_000 // len(unit)))
     assert time.process_time() - start < 8
+
+
+def test_secrets_by_kind_and_text_without_what_is_only_personal() -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert {text for _, text in secrets_in(f"mail ann@example.org, use {token} twice: {token}")} == {token}

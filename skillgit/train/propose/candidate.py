@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from skillgit.document import Edit, apply_edits
-from skillgit.redact import PERSONAL, find
+from skillgit.redact import secrets_in
 from skillgit.train.propose.proposals import Dropped, Proposal
 
 
@@ -43,7 +43,7 @@ def build(document: str, proposals: Sequence[Proposal]) -> Candidate:
     """Apply the proposals, each to the result of the last. One that would bring a secret, by itself or together with
     the text around it, is `invalid`, and its text is kept nowhere: history cannot be taken back."""
     outcomes: list[EditOutcome] = []
-    known = _secrets(document)
+    known = secrets_in(document)
     for proposal in proposals:
         edit = proposal.edit
         if len(edit.content) > MOST_CHARACTERS:
@@ -53,8 +53,8 @@ def build(document: str, proposals: Sequence[Proposal]) -> Candidate:
             continue
         after = apply_edits(document, [edit])
         status, reason = after.reports[0].status, after.reports[0].reason
-        held = _secrets(after.document)
-        brought = held - known or _secrets(edit.content) - known
+        held = secrets_in(after.document)
+        brought = held - known or secrets_in(edit.content) - known
         if brought:
             kinds = ", ".join(sorted({kind for kind, _ in brought}))
             status, reason = "invalid", f"its text holds a secret ({kinds})"
@@ -88,8 +88,3 @@ def extend(built: Candidate, proposals: Sequence[Proposal]) -> Candidate:
     """More edits on top of a candidate."""
     more = build(built.document, proposals)
     return Candidate(more.document, (*built.outcomes, *more.outcomes))
-
-
-def _secrets(text: str) -> set[tuple[str, str]]:
-    """Kind and text of each secret; e-mail addresses are personal data, and people may want them in a document."""
-    return {(f.kind, text[f.start : f.end]) for f in find(text) if f.kind not in PERSONAL}

@@ -20,7 +20,7 @@ from skillgit.errors import ReplyError, UnfitReplyError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Json
 from skillgit.models.replies import parse_object
-from skillgit.redact import PERSONAL, find
+from skillgit.redact import secrets_in
 from skillgit.train.propose.attempts import attempts_text, is_failure, listed, tagged
 from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.propose.optimizer_calls import StepOptimizer
@@ -297,7 +297,7 @@ def _shown(optimizer: StepOptimizer, document: str, batch: Batch, recall: Recall
 
 def _reader(document: str, refuse: Refuse, support: int, source: Source) -> Callable[[str], Rewritten]:
     """Reads `{"reasoning": …, "new_skill": …, "change_summary": […]}`; what cannot be taken is asked again."""
-    known = _secrets(document)
+    known = secrets_in(document)
 
     def read(text: str) -> Rewritten:
         reply = parse_object(text)
@@ -305,7 +305,7 @@ def _reader(document: str, refuse: Refuse, support: int, source: Source) -> Call
         if not isinstance(body, str):
             raise ReplyError("the reply has no text under 'new_skill'")
         after, reason = with_body(document, body)
-        brought = sorted({kind for kind, _ in _secrets(after) - known})
+        brought = sorted({kind for kind, _ in secrets_in(after) - known})
         if reason is None and brought:
             reason = f"its text holds a secret ({', '.join(brought)})"
         said = _line(reply.get("reasoning")), _summary(reply.get("change_summary")), support, source
@@ -348,8 +348,3 @@ def _line(value: Json) -> str:
 def _summary(value: Json) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     return tuple(line for line in map(_line, items) if line)
-
-
-def _secrets(text: str) -> set[tuple[str, str]]:
-    """Kind and text of each secret; e-mail addresses are personal data, and people may want them in a document."""
-    return {(f.kind, text[f.start : f.end]) for f in find(text) if f.kind not in PERSONAL}
