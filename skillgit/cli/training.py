@@ -23,7 +23,7 @@ from skillgit.train.spend.estimate import Estimate, too_small
 from skillgit.train.spend.estimate import estimate as estimated
 from skillgit.train.spend.estimate_stages import survey
 from skillgit.train.spend.stopping import MEND, Interrupts
-from skillgit.train.start import RUN_SETTINGS, base_of
+from skillgit.train.start import RUN_SETTINGS, base_of, unfinished
 from skillgit.train.watch.callbacks import Listeners
 from skillgit.train.watch.eventlog import EventLog
 from skillgit.train.watch.trackers import Training, open_tracker
@@ -50,7 +50,7 @@ def run(
         listeners.display, session.listener = session.listener, listeners
         try:
             with SkillLock.acquire(session.repo, name) as lock:
-                _warn(session, budget)
+                _warn(session, budget, fresh=fresh)
                 with Interrupts(lambda text: session.tell(Note(text))) as stop:
                     try:
                         return await train(session, lock, fresh=fresh, stop=stop)
@@ -118,8 +118,11 @@ def _hold_to(session: Session, budget: Budget) -> None:
     session.meter = Meter(budget)
 
 
-def _warn(session: Session, budget: Budget) -> None:
-    """A budget that cannot pay for a few proposals is said before any of it is spent."""
+def _warn(session: Session, budget: Budget, *, fresh: bool) -> None:
+    """A budget that cannot pay for a few proposals is said before any of it is spent; of a run that goes on, a part is
+    paid for already."""
+    if not fresh and unfinished(session) is not None:
+        return
     short = too_small(budget, _estimate(session)) if budget else None
     if short is not None:
         session.tell(Note(short))

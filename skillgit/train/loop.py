@@ -23,7 +23,7 @@ from skillgit.train.scoring.testing import score_test
 from skillgit.train.session import Session
 from skillgit.train.spend.budget import BudgetSpent
 from skillgit.train.spend.stopping import Interrupts
-from skillgit.train.start import begin
+from skillgit.train.start import begin, keep_settings, unfinished
 from skillgit.train.step import next_step, take
 
 SMALL_VAL = 20
@@ -81,6 +81,9 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop:
     if session.optimizer is None:
         raise ConfigError("training needs an optimizer model", mend="set models.optimizer")
     session.repo.identity()
+    going_on = None if fresh else unfinished(session)
+    if going_on is not None:
+        keep_settings(session, going_on)
     check_settings(session)
     _say_what_limits(session)
     run: Run | None = None

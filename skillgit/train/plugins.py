@@ -16,6 +16,9 @@ from skillgit.strictyaml import nearest
 
 GATES = "skillgit.gates"
 PROPOSERS = "skillgit.proposers"
+CALLBACKS = "skillgit.callbacks"
+ASKED_BY = {GATES: "evaluation.gate_mode", PROPOSERS: "gradient.proposer", CALLBACKS: "--track"}
+"""Where a person writes a plugin's name."""
 
 
 class Border:
@@ -55,7 +58,7 @@ def load(group: str, name: str, known: Sequence[str]) -> Any:
         names = sorted({*known, *installed.names})
         meant = nearest(name, names)
         mend = f"did you mean {meant!r}?" if meant else f"known: {', '.join(names)}"
-        raise ConfigError(f"{group}: there is no {name!r}", mend=mend)
+        raise ConfigError(f"{ASKED_BY.get(group, group)}: there is no {name!r}", mend=mend)
     if len(found) > 1:
         owners = " and ".join(sorted(_owner(point) for point in found.values()))
         raise ConfigError(f"{group}: {name!r} is in {owners}", mend="uninstall one of them")

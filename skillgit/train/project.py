@@ -34,6 +34,7 @@ class Project:
             temporary copy of what HEAD's tree holds.
         temporary: the copies of trees that a bare repository needs, by revision.
         limiters: the slots of each endpoint, which all roles share.
+        explicit: `section.key` of what the command line set.
     """
 
     repo: Repository
@@ -41,6 +42,7 @@ class Project:
     root: Path
     temporary: dict[str, tempfile.TemporaryDirectory[str]] = field(default_factory=dict)
     limiters: dict[str, Limiter] = field(default_factory=dict)
+    explicit: frozenset[str] = frozenset()
 
     @classmethod
     def open(cls, start: Path, overrides: Iterable[tuple[str, str, str]] = ()) -> Project:
@@ -49,13 +51,14 @@ class Project:
         Raises:
             RepositoryError: no repository. ConfigError: no or a wrong configuration.
         """
-        repo = Repository.open(start)
+        repo, overrides = Repository.open(start), list(overrides)
+        explicit = frozenset(key for _, key, _ in overrides)
         if repo.work_tree is not None:
-            return cls(repo, _read(repo.work_tree, overrides), repo.work_tree)
+            return cls(repo, _read(repo.work_tree, overrides), repo.work_tree, explicit=explicit)
         temporary = _export(repo, "HEAD")
         root = Path(temporary.name)
         try:
-            return cls(repo, _read(root, overrides), root, {"HEAD": temporary})
+            return cls(repo, _read(root, overrides), root, {"HEAD": temporary}, explicit=explicit)
         except ConfigError:
             temporary.cleanup()
             raise
@@ -100,7 +103,17 @@ class Project:
         target_model = self.model(name, "target", override=target, yes=yes, say=say)
         optimizer_model = self.model(name, "optimizer", yes=yes, say=say) if optimizer else None
         cache = CallCache.open(self.repo.state_dir / CACHE_FILE)
-        return Session(name, settings, self.repo, environment, target_model, optimizer_model, cache, listener)
+        return Session(
+            name,
+            settings,
+            self.repo,
+            environment,
+            target_model,
+            optimizer_model,
+            cache,
+            listener,
+            explicit=self.explicit,
+        )
 
     def has_uncommitted(self, path: str) -> bool:
         """Whether the work tree's copy of a file differs from HEAD's: training reads commits only."""

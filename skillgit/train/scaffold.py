@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from skillgit.config import FILE_NAME, check_name, parse
+from skillgit.config import FILE_NAME, SkillSettings, check_name, parse
 from skillgit.envs.builtin import PREFIX, resolve_env
 from skillgit.errors import ConfigError, UsageError
 
@@ -43,7 +43,7 @@ Answer with the result alone.
 
 ENV = """\
 version: 1
-description: One line that says what these tasks are.
+description: Tasks of the <name> skill.
 system: "{skill}"      # what the target is told; {skill} is the document without its frontmatter
 prompt: "{input}"      # the user turn
 extract: last_line     # whole | last_line | answer_tag | json:<path>
@@ -91,6 +91,8 @@ def plan(
         UsageError: no name was given and none can be guessed.
         ConfigError: a name or environment that is none, or a path that leaves the repository.
     """
+    if name is not None and (entry_of := _entry(root / FILE_NAME, name)) is not None:
+        document, env = document or entry_of.document, env or entry_of.env
     document, name = _choose(name, document, documents)
     env = env or f"envs/{name}"
     try:
@@ -113,7 +115,7 @@ def plan(
     if not (root / document).exists():
         files[document] = _seed(root, name, env)
     if not env.startswith(PREFIX):
-        files.update(_environment(root, env))
+        files.update(_environment(root, env, name))
     return Plan(files, tuple(notes))
 
 
@@ -135,6 +137,14 @@ def write(root: Path, files: Mapping[str, str]) -> None:
                 file.write(text)
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}", mend="make the place writable") from None
+
+
+def _entry(path: Path, name: str) -> SkillSettings | None:
+    """What a skillgit.yaml that can be read says of a skill: nothing else is missing then."""
+    try:
+        return parse(path.read_text(encoding="utf-8")).skills.get(name)
+    except (OSError, UnicodeDecodeError, ConfigError):
+        return None
 
 
 def _has_entry(path: Path, name: str) -> bool:
@@ -181,7 +191,7 @@ def _seed(root: Path, name: str, env: str) -> str:
     return DOCUMENT.format(name=_scalar(name), title=name.replace("-", " ").capitalize())
 
 
-def _environment(root: Path, env: str) -> dict[str, str]:
+def _environment(root: Path, env: str, name: str) -> dict[str, str]:
     folder = root / env
     if folder.exists():
         return {}
@@ -192,4 +202,4 @@ def _environment(root: Path, env: str) -> dict[str, str]:
         )
         for split, tasks in EXAMPLES.items()
     }
-    return {f"{env}/env.yaml": ENV, **rows}
+    return {f"{env}/env.yaml": ENV.replace("<name>", name), **rows}

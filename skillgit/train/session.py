@@ -25,7 +25,12 @@ from skillgit.train.spend.budget import Meter
 
 @dataclass(slots=True)
 class Session:
-    """One skill, opened for training or measuring. `ledger` is what the current step has spent so far."""
+    """One skill, opened for training or measuring.
+
+    Args:
+        explicit: `section.key` of what the command line set.
+        ledger: what the current step has spent so far.
+    """
 
     name: str
     settings: SkillSettings
@@ -35,6 +40,7 @@ class Session:
     optimizer: Model | None
     cache: CallCache
     listener: Listener
+    explicit: frozenset[str] = frozenset()
     ledger: Ledger = field(default_factory=Ledger)
     ahead: Ahead = field(default_factory=Ahead)
     meter: Meter = field(default_factory=Meter)

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillgit.config import SkillSettings
 from skillgit.document.length import length
-from skillgit.errors import RefusedError, RepositoryError
+from skillgit.errors import ConfigError, RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import merge_tree
 from skillgit.store.refs import new_run_id, run_time
@@ -81,15 +81,43 @@ def run_settings(settings: SkillSettings, train_tasks: int) -> dict[str, Any]:
     return chosen
 
 
+def unfinished(session: Session) -> Journal | None:
+    """The run that the next command goes on with."""
+    last = history.latest(session.repo, session.name)
+    return last if last is not None and last.state.status == "running" else None
+
+
+def keep_settings(session: Session, last: Journal) -> None:
+    """An unfinished run goes on with the settings that it began with; what differs now is said, by key.
+
+    Raises:
+        ConfigError: `--set` asks for another value on the command line, which would be ignored.
+    """
+    began = last.info.settings
+    now = {section: getattr(session.settings, section).model_dump() for section in RUN_SETTINGS}
+    differ = {
+        f"{section}.{key}": (began[section][key], value)
+        for section in RUN_SETTINGS
+        for key, value in now[section].items()
+        if section in began and key in began[section] and began[section][key] != value
+    }
+    if not differ:
+        return
+    for key in sorted(session.explicit & differ.keys()):
+        old, new = (str(value).lower() if isinstance(value, bool) else str(value) for value in differ[key])
+        mend = "go on without it, or start a new run with --fresh"
+        raise ConfigError(f"--set {key}={new}: the unfinished run began with {old}", mend=mend)
+    shown = [f"{key} is {old}" for key, (old, _) in sorted(differ.items())]
+    more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
+    note = f"the unfinished run keeps the settings it began with: {', '.join(shown[:4])}{more}"
+    session.tell(Note(f"{note}; --fresh starts a new run"))
+    kept = {s: getattr(session.settings, s).model_validate({**now[s], **began[s]}) for s in RUN_SETTINGS if s in began}
+    session.settings = session.settings.model_copy(update=kept)
+    check_resumed(session)
+
+
 async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
-    now = run_settings(session.settings, len(session.train))
-    changed = [s for s in RUN_SETTINGS if now[s] != last.info.settings.get(s)]
-    if changed:
-        note = f"the unfinished run keeps the settings it began with ({', '.join(changed)} differ now)"
-        session.tell(Note(f"{note}; --fresh starts a new run"))
-        kept = {s: getattr(session.settings, s).model_validate(last.info.settings[s]) for s in changed}
-        session.settings = session.settings.model_copy(update=kept)
-        check_resumed(session)
+    keep_settings(session, last)
     same = last.state.val == session.val_digest and last.state.target == session.target_identity
     measured = {}
     for blob in (last.state.incumbent, last.state.best, *last.state.pool):

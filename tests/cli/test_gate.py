@@ -171,7 +171,7 @@ def test_refused_before_any_call(steady: Place, arguments: tuple[str, ...], said
 def test_an_unknown_gate_is_refused_before_any_call(steady: Place) -> None:
     steady.configure("gate_mode: strict", "gate_mode: pairde")
     message = steady.refused("gate", "--calibrate", SKILL)
-    assert message == "skillgit.gates: there is no 'pairde'; did you mean 'paired'?"
+    assert message == "evaluation.gate_mode: there is no 'pairde'; did you mean 'paired'?"
 
 
 def test_a_broken_target_is_no_calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

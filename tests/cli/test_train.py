@@ -43,10 +43,17 @@ def test_an_unfinished_run_keeps_its_settings_unless_fresh(place: Place, monkeyp
         assert "gave no usable reply" in first
     training.point_at(monkeypatch, place.server.env())
     run = training.journal(place.root).info.run
-    done = cli.call(place.root, *TRAIN, "--set", "train.seed=7", "--json")
+    refused = cli.call(place.root, *TRAIN, "--set", "train.seed=7", "--json")
+    assert (refused.code, refused.err.splitlines()[-1]) == (
+        2,
+        "skillgit: error: --set train.seed=7: the unfinished run began with 42; "
+        "go on without it, or start a new run with --fresh",
+    )
+    place.configure("batch_size: 2", "batch_size: 2, seed: 7")
+    done = cli.call(place.root, *TRAIN, "--json")
     assert json.loads(done.out)["run"] == run
     assert (
-        "note: the unfinished run keeps the settings it began with (train differ now); --fresh starts a new run\n"
+        "note: the unfinished run keeps the settings it began with: train.seed is 42; --fresh starts a new run\n"
         in done.err
     )
     assert f"run {run} of {SKILL} goes on after step 2\n" in done.err

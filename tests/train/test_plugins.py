@@ -46,7 +46,7 @@ def test_no_such_plugin_names_the_nearest(site: Path, name: str, said: str) -> N
     install(site, "good-gates", "sign-test = good_gates_b:rule", {})
     with pytest.raises(ConfigError) as caught:
         plugins.load(GROUP, name, ["strict", "paired"])
-    assert str(caught.value) == f"skillgit.gates: there is no {name!r}; {said}"
+    assert str(caught.value) == f"evaluation.gate_mode: there is no {name!r}; {said}"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from support.server import Answer, Call
 from support.training import BEST_REF, BRANCH, DOCUMENT, Yard
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
-from skillgit.errors import DocumentError, LockedError, RefusedError, RepositoryError
+from skillgit.errors import ConfigError, DocumentError, LockedError, RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.repository import Repository
 
@@ -80,11 +80,20 @@ async def test_a_resumed_run_keeps_its_settings(yard: MakeYard) -> None:
     with pytest.raises(Exception, match="401"):
         await here.train()
     stopping.after = 10**9
-    await here.train("train.num_epochs=7", "optimizer.learning_rate=1", "optimizer.min_learning_rate=1")
+    # Typed on the command line, it would be ignored: that is refused, by key.
+    asked = here.server.count
+    with pytest.raises(ConfigError, match="--set train.num_epochs=7: the unfinished run began with 1") as caught:
+        await here.train("train.num_epochs=7", "optimizer.learning_rate=1")
+    assert "--fresh" in str(caught.value)
+    assert here.server.count == asked
+    path = here.root / "skillgit.yaml"
+    text = path.read_text().replace("num_epochs: 1", "num_epochs: 7").replace("learning_rate: 2", "learning_rate: 1")
+    path.write_text(text)
+    await here.train("train.batch_size=4")  # what it began with may be said again
     assert len(here.steps) == 3
     assert here.steps[2].learning_rate == 2
     (note,) = [text for text in here.watcher.notes if "keeps the settings" in text]
-    assert "train, optimizer" in note
+    assert "optimizer.learning_rate is 2, train.num_epochs is 1" in note
     assert "--fresh" in note
 
 

@@ -77,7 +77,7 @@ async def test_a_plugin_is_a_class_or_an_object(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("exampels", "skillgit.proposers: there is no 'exampels'; did you mean 'examples'?"),
+        ("exampels", "gradient.proposer: there is no 'exampels'; did you mean 'examples'?"),
         ("nothing", "skillgit.proposers: 'nothing' has no method `propose`; see docs/plugins.md"),
         ("broken", "skillgit.proposers: 'broken': KeyError: 'token'; mend or update the plugin"),
     ],

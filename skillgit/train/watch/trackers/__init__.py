@@ -19,11 +19,8 @@ from typing import Any, Protocol
 
 from skillgit.errors import ConfigError
 from skillgit.train.events import RunFinished, StepFinished
-from skillgit.train.plugins import Border, load
+from skillgit.train.plugins import CALLBACKS, Border, load
 from skillgit.train.watch.callbacks import Background
-
-CALLBACKS = "skillgit.callbacks"
-"""The entry-point group."""
 
 BUILT_IN = {
     "mlflow": "skillgit.train.watch.trackers.mlflow_tracker:MlflowTracker",
