@@ -6,7 +6,7 @@ Settings carry SkillOpt's names; where a default differs, docs/skillopt.md says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -228,6 +228,44 @@ class SkillSettings(_Strict):
     evaluation: EvaluationSettings = EvaluationSettings()
     merge: MergeSettings = MergeSettings()
 
+    @model_validator(mode="after")
+    def _together(self) -> SkillSettings:
+        """Two settings of which one would do nothing beside the other are refused, and the message names both."""
+        clash = next(_clashes(self), None)
+        if clash is not None:
+            raise ValueError(clash)
+        return self
+
+
+def _clashes(chosen: SkillSettings) -> Iterator[str]:
+    """Each as `what does nothing with what; which of the two to change`.
+
+    Rewrites are the optimizer's alone. Notes come with the edits that a model proposes by the full prompts; whole
+    rewrites have no rate, and worked examples and compact prompts ask nobody for one.
+    """
+    train, gradient, optimizer = chosen.train, chosen.gradient, chosen.optimizer
+    proposer, mode, whole = gradient.proposer, optimizer.skill_update_mode, optimizer.skill_update_mode != "patch"
+    by, how, short = f"gradient.proposer {proposer}", f"optimizer.skill_update_mode {mode}", "gradient.prompts compact"
+    model, patch, full, many = "proposer: model", "skill_update_mode: patch", "prompts: full", "one_shot: false"
+    compact, modelled, examples = gradient.prompts == "compact", proposer in ("model", "both"), proposer == "examples"
+    noted, notes = optimizer.use_skill_aware_reflection, "use_skill_aware_reflection"
+    key = "lr_control_mode" if optimizer.lr_control_mode == "autonomous" else "lr_scheduler"
+    rated, rate, fixed = "autonomous" in (optimizer.lr_control_mode, optimizer.lr_scheduler), f"{key} autonomous", key
+    for clash, one, other, mend in (
+        (train.one_shot and proposer != "model", by, "train.one_shot", f"{model} or {many}"),
+        (train.one_shot and whole, how, "train.one_shot", f"{patch} or {many}"),
+        (whole and proposer != "model", by, how, f"{model} or {patch}"),
+        (noted and train.one_shot, f"optimizer.{notes}", "train.one_shot", f"{notes}: false or {many}"),
+        (noted and whole, f"optimizer.{notes}", how, f"{notes}: false or {patch}"),
+        (noted and not modelled, f"optimizer.{notes}", by, f"{notes}: false or {model}"),
+        (noted and compact, f"optimizer.{notes}", short, f"{notes}: false or {full}"),
+        (rated and mode == "full_rewrite_minibatch", f"optimizer.{rate}", how, f"another {fixed} or {patch}"),
+        (rated and examples, f"optimizer.{rate}", by, f"another {fixed} or {model}"),
+        (rated and compact and not whole, f"optimizer.{rate}", short, f"another {fixed} or {full}"),
+    ):
+        if clash:
+            yield f"{one} does nothing with {other}; set {mend}"
+
 
 SECTIONS = tuple(name for name in SkillSettings.model_fields if name not in ("document", "env"))
 """What `--set` may change."""
@@ -303,12 +341,28 @@ def parse(text: str, where: str = FILE_NAME, overrides: Iterable[tuple[str, str,
     if not isinstance(value, Mapping):
         raise ConfigError(f"{where}:1: the file is not a mapping", mend="see `skillgit init`")
     config = strictyaml.validate(Config, value, where, lines)
+    # Those of one skill count together: what clashes with the file alone may be right with the next one.
+    together: dict[str, list[tuple[str, str]]] = {}
     for skill, key, raw in overrides:
-        config = _override(config, skill, key, raw)
+        together.setdefault(skill, []).append((key, raw))
+    for skill, chosen in together.items():
+        config = _override(config, skill, chosen)
     return config
 
 
-def _override(config: Config, skill: str, key: str, raw: str) -> Config:
+def _override(config: Config, skill: str, chosen: Sequence[tuple[str, str]]) -> Config:
+    # Only what the file set is dumped, so that validators see what a person chose and what is a default.
+    entry = config.skill(skill).model_dump(exclude_unset=True)
+    for key, raw in chosen:
+        section, name, value = _set(key, raw)
+        entry[section] = {**entry.get(section, {}), name: value}
+    where = " ".join(f"--set {key}={raw}" for key, raw in chosen)
+    settings = strictyaml.validate(SkillSettings, entry, where, None)
+    return config.model_copy(update={"skills": {**config.skills, skill: settings}})
+
+
+def _set(key: str, raw: str) -> tuple[str, str, Any]:
+    """One override: section, name and value."""
     where = f"--set {key}={raw}"
     section, _, name = key.partition(".")
     if not (section and name) or "." in name:
@@ -321,8 +375,4 @@ def _override(config: Config, skill: str, key: str, raw: str) -> Config:
         value, _ = strictyaml.load(raw, where)
     except ConfigError:
         raise ConfigError(f"{where}: the value is not valid YAML", mend="quote it") from None
-    # Only what the file set is dumped, so that validators see what a person chose and what is a default.
-    entry = config.skill(skill).model_dump(exclude_unset=True)
-    entry[section] = {**entry.get(section, {}), name: value}
-    settings = strictyaml.validate(SkillSettings, entry, where, None)
-    return config.model_copy(update={"skills": {**config.skills, skill: settings}})
+    return section, name, value

@@ -169,7 +169,10 @@ def _refusal(model: type[BaseModel], place: str, path: Path, kind: str, said: st
         return ConfigError(f"{place}: {dotted}: not a mapping", mend="write keys below it, or remove the line")
     message = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     message = message[:1].lower() + message[1:]
-    return ConfigError(f"{place}: {dotted}: {message}", mend=_MENDS.get(kind, "correct the value"))
+    # Our own validators may say the mend after a semicolon.
+    why, _, mend = message.rpartition("; ") if kind == "value_error" else ("", "", "")
+    at = place if place.startswith("--set ") and not path else f"{place}: {dotted}"
+    return ConfigError(f"{at}: {why or message}", mend=mend if why else _MENDS.get(kind, "correct the value"))
 
 
 def _paths(value: Any, path: Path = ()) -> dict[Path, int]:

@@ -196,6 +196,53 @@ class TestValues:
         assert refusal(BASE + SKILL).startswith("skillgit.yaml:7: the key 'topics' stands twice")
 
 
+REWRITES = (
+    "optimizer.skill_update_mode=rewrite_from_suggestions",
+    "optimizer.skill_update_mode=full_rewrite_minibatch",
+)
+NOTES = "optimizer.use_skill_aware_reflection=true"
+CLASHES = [
+    *((mode, f"gradient.proposer={name}") for mode in REWRITES for name in ("examples", "both", "mine")),
+    *((NOTES, mode) for mode in REWRITES),
+    *(("train.one_shot=true", other) for other in (*REWRITES, NOTES)),
+    *(("train.one_shot=true", f"gradient.proposer={name}") for name in ("examples", "both", "mine")),
+    *((NOTES, f"gradient.proposer={name}") for name in ("examples", "mine")),
+    (NOTES, "gradient.prompts=compact"),
+    *((f"optimizer.{key}=autonomous", other) for key in ("lr_scheduler", "lr_control_mode") for other in (
+        "gradient.proposer=examples", "gradient.prompts=compact", REWRITES[1])),
+]  # fmt: skip
+"""Of the two settings one would do nothing."""
+PAIRS = [
+    (NOTES, "gradient.proposer=both"),
+    (REWRITES[0], "optimizer.lr_scheduler=autonomous"),
+    (REWRITES[0], "gradient.prompts=compact"),
+    ("optimizer.lr_control_mode=autonomous", "gradient.proposer=mine"),
+    ("gradient.proposer=examples", "optimizer.lr_control_mode=none"),
+]
+
+
+class TestTogether:
+    @pytest.mark.parametrize(("one", "other"), CLASHES)
+    def test_what_would_do_nothing_is_refused_by_name(self, one: str, other: str) -> None:
+        said = refusal(BASE, *([key, value] for key, _, value in (each.partition("=") for each in (one, other))))
+        for each in (one, other):
+            key, _, value = each.partition("=")
+            assert f"{key} {value}" in said or (value == "true" and key in said)
+            assert key.rpartition(".")[2] in said.partition("; set ")[2]
+        lines = "".join(_lines(each) for each in (one, other)) if one.split(".")[0] != other.split(".")[0] else ""
+        assert not lines or refusal(BASE + lines).startswith("skillgit.yaml:4: skills.topics: ")
+
+    @pytest.mark.parametrize(("one", "other"), PAIRS)
+    def test_what_works_together(self, one: str, other: str) -> None:
+        assert parse(BASE, overrides=[("topics", *each.split("=")) for each in (one, other)])  # type: ignore[misc]
+
+
+def _lines(setting: str) -> str:
+    key, _, value = setting.partition("=")
+    section, _, name = key.partition(".")
+    return f"    {section}: {{{name}: {value}}}\n"
+
+
 class TestNames:
     @pytest.mark.parametrize("name", ["a", "7", "a-b", "a--b", "no", "on", "2026-01-02", "c3po", "com10", "a" * 64])
     def test_good_ones(self, name: str) -> None:
@@ -455,6 +502,19 @@ class TestSet:
     )
     def test_mistakes(self, key: str, value: str, message: str) -> None:
         assert refusal(BASE, (key, value)).startswith(f"--set {key}={value}: {message}")
+
+    def test_those_of_a_command_count_together(self) -> None:
+        """In either order, over a file that each of them alone would clash with."""
+        text = f"{BASE}    optimizer: {{skill_update_mode: full_rewrite_minibatch, learning_rate: 3}}\n"
+        both = [("optimizer.skill_update_mode", "patch"), ("gradient.proposer", "examples")]
+        rates = [("optimizer.min_learning_rate", "5"), ("optimizer.learning_rate", "6")]
+        for chosen in (both, both[::-1], rates, rates[::-1]):
+            found = parse(text, overrides=[("topics", *one) for one in chosen]).skill("topics")
+            assert found.gradient.proposer == ("examples" if chosen[0] in both else "model")
+        assert refusal(text, both[1]) == (
+            "--set gradient.proposer=examples: gradient.proposer examples does nothing with"
+            " optimizer.skill_update_mode full_rewrite_minibatch; set proposer: model or skill_update_mode: patch"
+        )
 
     def test_an_unknown_skill(self) -> None:
         with pytest.raises(ConfigError, match="no skill 'topic'; did you mean 'topics'"):
