@@ -23,6 +23,8 @@ VERBS = {
     "appendix": "remind:",
     "merge": "merge two documents:",
 }
+MOST_REASON = 2000
+"""Characters of an edit's reason in its commit; the whole of it is in the journal."""
 SOURCES = {"failure": "failures", "success": "successes", "pair": "pairs"}
 
 
@@ -66,7 +68,7 @@ def edit_message(
         ("Skill-Support", support),
         *verdict,
     ]
-    why = redact(edit.reason).strip() or f"Proposed from {support} of step {place.step}."
+    why = _cut(redact(edit.reason).strip()) or f"Proposed from {support} of step {place.step}."
     return format_message(subject_line(place.skill, redact(what)), why, trailers)
 
 
@@ -119,6 +121,15 @@ def epoch_message(place: Place, records: Sequence[StepRecord], state: RunState, 
     subject = f"skill({place.skill}): epoch {place.epoch} of run {place.run}"
     trailers = [pair for pair in place.trailers("") if pair[0] != "Skill-Kind"]
     return format_message(subject, table, [*trailers, *(extra if best is not None else extra[:2])])
+
+
+def _cut(text: str) -> str:
+    """A text of at most `MOST_REASON` characters: what is longer ends after a word, with an ellipsis."""
+    if len(text) <= MOST_REASON:
+        return text
+    start = text[: MOST_REASON - 2]
+    words = start.rsplit(None, 1)[0]
+    return f"{words} …" if len(words) > MOST_REASON // 2 else f"{start}…"
 
 
 def _quote(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skillgit.document import Edit
+from skillgit.document.regions import guidance as written
 from skillgit.envs.contract import Task
 from skillgit.errors import MeasurementError, RefMovedError
 from skillgit.execute.pool import map_bounded
@@ -33,6 +34,7 @@ from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.speculation import Guess
 
 KIND = "slow-update"
+CHANGED = "somebody changed the guidance while it was asked for"
 
 
 def is_due(run: Run, state: RunState) -> bool:
@@ -66,6 +68,9 @@ async def close_epoch(run: Run, calls: OptimizerCalls) -> None:
         run.evidence[META] = [{"text": redact(memory)}]
     while run.state.closing and run.state.status == "running":
         try:
+            if guidance and written(run.document().text) != written(current.text):
+                # It was made for other guidance; to put it in its place would undo what somebody wrote.
+                guidance, reason = None, CHANGED
             await _gate(run, guidance, pairs, reason)
         except RefMovedError:
             spent, session.ledger = session.ledger, Ledger()

@@ -51,6 +51,7 @@ class CallLog:
         """Count a call that brought what was asked for, and note why it was not taken all the same."""
         self.usable += 1
         if unfit:
+            self.last_problem = unfit
             self.unfit.append(unfit)
 
     def sorted(self) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from support import repos
 from skillgit.document import Edit
 from skillgit.train.archive.journal import RunState, StepRecord
 from skillgit.train.archive.messages import (
+    MOST_REASON,
     Place,
     cost_text,
     edit_message,
@@ -131,6 +132,25 @@ def test_subjects_say_what_changed(op: str, subject: str) -> None:
 
 def test_an_edit_without_a_reason_says_where_it_is_from() -> None:
     assert "Proposed from 3 failures of step 7." in edit_message(PLACE, 1, 1, outcome("x"), [])
+
+
+@pytest.mark.parametrize("text", ["word " * 20_000, "w" * 100_000, "two\n\nlines " * 9000, "w " + "x" * 100_000])
+def test_a_reason_without_end_is_cut(text: str) -> None:
+    message = edit_message(PLACE, 1, 1, outcome("- a", text), verdict(record()))
+    body = message.partition("\n\n")[2].rpartition("\n\n")[0]
+    assert MOST_REASON // 2 < len(body) <= MOST_REASON
+    assert body.endswith("…")
+    start = body.removesuffix("…").rstrip()
+    assert text.startswith(start)
+    assert " " not in text.strip()[: MOST_REASON // 2] or " x" in text or text[len(start)] in " \n"
+    whole = ("word " * 400).strip()
+    assert whole in edit_message(PLACE, 1, 1, outcome("- a", whole), [])
+
+
+def test_a_secret_is_redacted_before_the_cut() -> None:
+    token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    message = edit_message(PLACE, 1, 1, outcome("- a", "x" * (MOST_REASON - 20) + " " + token), [])
+    assert "ghp_" not in message
 
 
 @pytest.mark.parametrize("where", ["content", "target", "reason"])

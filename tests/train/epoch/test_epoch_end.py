@@ -234,6 +234,34 @@ async def test_a_person_commits_during_it(yard: MakeYard, moment: Callable[[Call
     repos.fsck(here.root)
 
 
+@pytest.mark.parametrize("moment", [in_guidance, in_slow_gate], ids=["call", "gate"])
+@pytest.mark.parametrize("gated", ["true", "false"], ids=["gated", "forced"])
+@pytest.mark.parametrize("had", [True, False], ids=["changed", "new"])
+async def test_guidance_that_a_person_writes_during_it_stays(
+    yard: MakeYard, moment: Callable[[Call], bool], gated: str, had: bool
+) -> None:
+    """What was asked for took other guidance, or none, as what was there: it is dropped, even where it is forced."""
+    models = Lessons(8)
+    meddler = Meddler(models, moment)  # type: ignore[arg-type]
+    region = f"\n{START}\nFIRST\n<!-- SLOW_UPDATE_END -->\n"
+    here = start(yard, models, epochs=2, responder=meddler)
+    if had:
+        repos.commit(here.root, {DOCUMENT: SEED_DOCUMENT + region}, "Guidance")
+        meddler_moment = moment
+        if moment is in_slow_gate:
+            rule = models.world.rule(models.topics[-1])
+            meddler_moment = lambda call: in_slow_gate(call) and rule in call.system  # noqa: E731
+        meddler._moment = meddler_moment
+    theirs = SEED_DOCUMENT + region.replace("FIRST", "THEIRS")
+    meddler.act = lambda: here.commit_on(BRANCH, {DOCUMENT: theirs})
+    await here.train(f"evaluation.slow_update_gate_with_selection={gated}")
+    assert [kind for kind, _, _ in kinds(here)[-2:]] == ["human", "slow-update"]
+    slow = here.steps[-1]
+    assert (slow.decision, slow.commits) == ("none", [])
+    assert slow.reason == "somebody changed the guidance while it was asked for"
+    assert here.text() == theirs
+
+
 async def test_a_person_commits_between_the_last_step_and_its_end(yard: MakeYard) -> None:
     """All steps are done, and yet the run is not: the epoch's end is due."""
     models = Lessons(8)
