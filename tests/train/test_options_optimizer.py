@@ -89,6 +89,42 @@ async def test_skill_update_mode(yard: MakeYard, mode: str, asked: list[str], sc
     repos.fsck(here.root)
 
 
+@pytest.mark.parametrize("key", ["lr_control_mode", "lr_scheduler"])
+@pytest.mark.parametrize(("rate", "codes"), [(3, 3), (1, 1), (0, 0)])
+async def test_an_autonomous_rate_of_suggestions(yard: MakeYard, key: str, rate: int, codes: int) -> None:
+    """As many suggestions go into the rewrite as the optimizer says; with none there is no rewrite."""
+    models = Scripted(world(), rate=lambda _: {"reasoning": "So many.", "learning_rate": rate})
+    here = start(yard, models, f"{{skill_update_mode: rewrite_from_suggestions, {key}: autonomous}}")
+    await here.train()
+    assert models.asked == ["suggest", "rate", *["rewrite"] * (rate > 0)]
+    (asked,) = models.of("rate")
+    assert first(asked).count("<suggestion ") == 4
+    step = here.steps[1]
+    assert (step.learning_rate, len(step.dropped)) == (rate, 4 - rate)
+    assert step.decision == ("accept-best" if rate else "none")
+    assert here.text(step.commits[-1] if rate else BRANCH).count("\n- ") == codes
+    assert rate or step.reason == "the optimizer would have none of what was proposed (4) applied"
+
+
+async def test_notes_are_bounded_and_recorded_as_they_were_written(yard: MakeYard) -> None:
+    """The step's budget counts for them; the autonomous rate, which is about edits, does not."""
+    lapses = [f"Look {n} times." for n in range(200)]
+    models = Scripted(world(), failures=lambda _: patch(appendix_notes=["x" * 500, *lapses]))
+    chosen = "{use_skill_aware_reflection: true, lr_scheduler: constant, lr_control_mode: autonomous}"
+    here = start(yard, models, chosen)
+    await here.train("evaluation.use_gate=false")
+    step = here.steps[1]
+    appendix = here.text(step.commits[-1]).partition("<!-- APPENDIX_START -->")[2]
+    assert [line for line in appendix.splitlines() if line.startswith("- ")] == [f"- {text}" for text in lapses[:4]]
+    assert [(edit["status"], edit["support"], edit["content"]) for edit in step.edits] == [
+        ("applied", 4, "\n".join(lapses[:4])),
+        ("left_out", 1, ""),
+        ("left_out", 196, ""),
+    ]
+    assert "400 characters of a note" in step.edits[1]["why"]
+    assert step.edits[2]["why"] == "Not written: a step adds at most 4 notes here."
+
+
 @pytest.mark.parametrize(("together", "merges"), [(2, 3), (4, 1)])
 async def test_merge_batch_size_of_rewrites(yard: MakeYard, together: int, merges: int) -> None:
     models = Scripted(world())
@@ -198,6 +234,34 @@ async def test_max_tokens_and_max_growth(yard: MakeYard, rule: str, most: int | 
     assert (length(here.text(BRANCH)) <= 16) == (most is not None)
     assert (len(step.commits) < 3) == (most is not None)
     assert models.asked.count("shorten") == (most is not None)
+
+
+async def test_above_the_budget_from_the_start_what_shortens_is_kept(yard: MakeYard) -> None:
+    """Beside an edit that would lengthen the document again, which stands in the record with the reason."""
+    made = world()
+    filler = [f"- filler line number {n} says nothing at all of use" for n in range(40)]
+    drop = {"op": "delete", "target": filler[3], "reason": "It says nothing."}
+    add = {"op": "append", "content": "- more\n" + "\n".join(made.rule(topic) for topic in made.codes)}
+    models = Scripted(made, failures=lambda _: {"reasoning": "r", "edits": [add, drop]})
+    config = training.configuration(train=ONE_STEP, gradient=LARGE, optimizer="{max_tokens: 100}")
+    document = SEED_DOCUMENT + "\n" + "\n".join(filler) + "\n"
+    here = yard(made, responder=models, config=config, document=document)
+    await here.train()
+    step = here.steps[1]
+    assert {(edit["op"], edit["status"]) for edit in step.edits} == {("append", "left_out"), ("delete", "applied")}
+    assert ["tokens, above optimizer.max_tokens of 100" in edit["why"] for edit in step.edits] == [
+        edit["op"] == "append" for edit in step.edits
+    ]
+    assert here.text(step.commits[-1]) == document.replace(filler[3] + "\n", "")
+
+
+async def test_where_nothing_fits_the_record_says_why(yard: MakeYard) -> None:
+    models = Scripted(world(), failures=lambda _: patch("- " + "more and more " * 20))
+    here = start(yard, models, "{max_tokens: 16}")
+    await here.train()
+    step = here.steps[1]
+    assert (step.decision, [edit["status"] for edit in step.edits]) == ("none", ["left_out"])
+    assert step.reason.startswith("too long: it has ")
 
 
 async def test_a_shortening_is_a_commit_as_any_other(yard: MakeYard) -> None:

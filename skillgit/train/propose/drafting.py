@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from skillgit.document import Edit
-from skillgit.document.length import length
 from skillgit.execute.pool import map_bounded
 from skillgit.redact import redact
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.record import OPTIMIZER, PATTERNS
 from skillgit.train.events import StageStarted
 from skillgit.train.propose.aggregate import aggregate, mechanical
-from skillgit.train.propose.candidate import Candidate, EditOutcome, applicable, build, extend
+from skillgit.train.propose.candidate import Candidate, applicable, build, extend
 from skillgit.train.propose.compaction import compact
 from skillgit.train.propose.examples import examples, fill
+from skillgit.train.propose.fitting import LEFT_OUT, fitting
 from skillgit.train.propose.grounding import Evidence, doubting, evidence, weigh
 from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer, no_doubt
 from skillgit.train.propose.prompts import data
-from skillgit.train.propose.proposals import Dropped, Proposal
+from skillgit.train.propose.proposals import UNLIMITED, Dropped, Proposal
 from skillgit.train.propose.proposers import Context, ask_proposer, find_proposer
 from skillgit.train.propose.rate import StepEvidence, autonomous_rate
-from skillgit.train.propose.reflect import UNLIMITED, Memory, Minibatch, minibatches, reflect
+from skillgit.train.propose.reflect import Memory, Minibatch, minibatches, reflect
 from skillgit.train.propose.rewrite import (
     Recall,
     Rewritten,
@@ -33,7 +32,7 @@ from skillgit.train.propose.rewrite import (
     suggest,
 )
 from skillgit.train.propose.select import ranked, select
-from skillgit.train.propose.skill_aware import consolidate, document_with_notes, document_with_only, gather
+from skillgit.train.propose.skill_aware import NO_REMINDERS, Reminders, reminders, with_reminders
 from skillgit.train.run import Run
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.measure import trials_of
@@ -48,7 +47,7 @@ class Draft:
     """What one candidate is made from: edits, with reminders for the appendix, or a whole new body."""
 
     proposals: tuple[Proposal, ...] = ()
-    notes: tuple[str, ...] = ()
+    reminders: Reminders = NO_REMINDERS
     rewritten: Rewritten | None = None
     parent: str = ""
     """The blob that a rewrite was made from: on another document it would undo what people wrote."""
@@ -130,7 +129,7 @@ class Drafter:
         run.count_unusable(log)
         found.patterns = [redact(pattern) for pattern in dict.fromkeys(found.patterns)]
         run.evidence[PATTERNS] = [{"text": pattern} for pattern in found.patterns]
-        found.drafts = [draft for draft in found.drafts if draft.proposals or draft.notes or draft.rewritten]
+        found.drafts = [draft for draft in found.drafts if draft.proposals or draft.reminders.texts or draft.rewritten]
         if not found.drafts:
             found.reason = found.reason or ": ".join(["no edit was proposed", *sorted(log.unfit)[:1]])
         return found
@@ -171,7 +170,7 @@ class Drafter:
             suggested = await suggest(work.optimizer, work.parent.text, batches, most, recall)
             work.found.patterns += suggested.patterns
             together = mechanical(suggested.proposals, work.parent.text)
-            selected = ranked(together.kept, work.found.budget)
+            selected = ranked(together.kept, await self._rate(work, together.kept, work.optimizer))
             work.found.dropped += [*together.dropped, *together.merged, *selected.dropped]
             stage = "rewrite" if variant == 1 else f"{variant}/rewrite"
             rewritten = await rewrite(
@@ -184,7 +183,8 @@ class Drafter:
         session, settings = work.run.session, work.run.session.settings
         chosen, proposer = settings.optimizer, settings.gradient.proposer
         proposals: Sequence[Proposal] = ()
-        notes: tuple[str, ...] = ()
+        reminded = NO_REMINDERS
+        scheduled = work.found.budget  # the optimizer's own rate is about edits
         if proposer in ("model", "both"):
             reflection = await reflect(
                 work.optimizer,
@@ -198,7 +198,7 @@ class Drafter:
                 doubt=doubting(self._shown(work)) if session.form == "full" else no_doubt,
             )
             work.found.patterns += reflection.patterns
-            notes = gather(reflection.notes, chosen.skill_aware_appendix_source)
+            reminded = reminders(reflection.notes, chosen.skill_aware_appendix_source, scheduled)
             proposals = await self._choose(work, reflection.proposals)
         if proposer in ("examples", "both"):
             most = len(work.rollouts) if work.found.budget is None else work.found.budget
@@ -209,7 +209,7 @@ class Drafter:
         if self._plugin is not None:
             asked = await ask_proposer(self._plugin, proposer, self._context(work))
             proposals = await self._choose(work, asked)
-        return Draft(tuple(proposals), notes, parent=work.parent.blob)
+        return Draft(tuple(proposals), reminded, parent=work.parent.blob)
 
     async def _choose(self, work: Work, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
         """Aggregate and select."""
@@ -221,13 +221,20 @@ class Drafter:
         fit, unfit = applicable(document, together.kept)
         if together.kept and not fit:
             work.found.reason = "none of the proposed edits could be applied"
-        budget = work.found.budget
-        if settings.optimizer.rate_control == "autonomous" and asked is not None and budget is not None:
-            rate = await autonomous_rate(fit, document, self._evidence(work), budget, asked)
-            budget = work.found.budget = rate.edits
-        selected = await select(fit, budget, document, asked)
+        selected = await select(fit, await self._rate(work, fit, asked), document, asked)
         work.found.dropped += [*together.dropped, *together.merged, *unfit, *selected.dropped]
         return selected.chosen
+
+    async def _rate(self, work: Work, proposals: Sequence[Proposal], asked: StepOptimizer | None) -> int | None:
+        """The most of these that the step takes: the scheduler's number, or the optimizer's."""
+        budget = work.found.budget
+        if work.run.session.settings.optimizer.rate_control != "autonomous" or asked is None or budget is None:
+            return budget
+        rate = await autonomous_rate(proposals, work.parent.text, self._evidence(work), budget, asked)
+        if proposals and not rate.edits:
+            work.found.reason = f"the optimizer would have none of what was proposed ({len(proposals)}) applied"
+        work.found.budget = rate.edits
+        return rate.edits
 
     def _shown(self, work: Work) -> Evidence:
         session = work.run.session
@@ -266,30 +273,15 @@ class Drafter:
             built = as_candidate(base.text, draft.rewritten)
             return built, ""
         optimizer = StepOptimizer(self._calls, number, CallLog(), run.session.environment, run.memory)
-        built = await self._with_notes(run, optimizer, build(base.text, draft.proposals), draft.notes)
+        threshold = run.session.settings.optimizer.skill_aware_consolidate_threshold
+        built = await with_reminders(build(base.text, draft.proposals), draft.reminders, optimizer, threshold)
         built = await self._within(run, optimizer, base, built)
         run.evidence.setdefault(OPTIMIZER, []).extend(optimizer.log.sorted())
-        return built, run.rules(base.text)(built.document) or ""
-
-    async def _with_notes(
-        self, run: Run, optimizer: StepOptimizer, built: Candidate, notes: Sequence[str]
-    ) -> Candidate:
-        """Reminders go into the appendix, as a change of its own that passes the gate with the edits."""
-        if not notes:
-            return built
-        after, reason = document_with_notes(built.document, notes)
-        if after == built.document:
-            return built
-        threshold = run.session.settings.optimizer.skill_aware_consolidate_threshold
-        kept = await consolidate(optimizer, after, threshold)
-        shorter, refused = document_with_only(after, kept)
-        document = after if refused else shorter
-        edit = Edit("appendix", content="\n".join(notes), reason="The rule was there, and was not followed.")
-        outcome = EditOutcome(edit, len(notes), "failure", "applied", reason or "", document)
-        return Candidate(document, (*built.outcomes, outcome))
+        left = "" if built.applied else next((o.reason for o in built.outcomes if o.status == LEFT_OUT), "")
+        return built, left or run.rules(base.text)(built.document) or ""
 
     async def _within(self, run: Run, optimizer: StepOptimizer, base: Placed, built: Candidate) -> Candidate:
-        """Where the candidate is over its length budget, shorten it; edits that still do not fit are left out."""
+        """Where the candidate is over its length budget, shorten it; what still does not fit is left out."""
         rules = run.rules(base.text)
         most = rules.most_tokens
         if most is None or not built.applied or rules.too_long(built.document) is None:
@@ -298,7 +290,7 @@ class Drafter:
         shorter = extend(built, await compact(asked, built.document, most))
         if rules.too_long(shorter.document) is None:
             return shorter
-        return _fitting(base.text, built, most)
+        return fitting(base.text, built, shorter.outcomes[len(built.outcomes) :], rules.too_long, most)
 
 
 def memory_of(run: Run, blob: str) -> Memory:
@@ -321,14 +313,3 @@ def _gather(found: Drafts, variants: Sequence[tuple[Draft, Drafts]]) -> None:
 
 def _whole(rewritten: Rewritten | None, blob: str) -> Draft:
     return Draft(rewritten=rewritten, parent=blob)
-
-
-def _fitting(document: str, built: Candidate, most: int) -> Candidate:
-    """The longest run of first edits that keeps to the length budget."""
-    kept: list[EditOutcome] = []
-    for outcome in built.outcomes:
-        if outcome.status == "applied" and length(outcome.document) > most:
-            break
-        kept.append(outcome)
-    applied = [outcome for outcome in kept if outcome.status == "applied"]
-    return Candidate(applied[-1].document if applied else document, tuple(kept))

@@ -10,6 +10,9 @@ from skillgit.document import Edit
 
 Source = Literal["failure", "success"]
 
+UNLIMITED = 16
+"""What one call may propose, and the notes that a step may add, where a step has no budget."""
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:

@@ -14,6 +14,10 @@ from skillgit.train.propose.merge_calls import shown_edit
 from skillgit.train.propose.optimizer_calls import StepOptimizer
 from skillgit.train.propose.prompts import count, data
 from skillgit.train.propose.proposals import Proposal, weight
+from skillgit.train.propose.rewrite import SUGGEST
+
+KINDS = {False: "edits", True: "suggestions, of which one rewrite of the document carries out those that are applied"}
+"""What the prompt says that there is to choose from: edits, or what goes into a rewrite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ async def autonomous_rate(
     that cannot be used leaves the scheduler's value.
 
     Args:
-        proposals: what aggregation kept; without any, nothing is asked.
+        proposals: what aggregation kept, edits or suggestions for a rewrite; without any, nothing is asked.
         scheduled: the scheduler's budget for this step.
 
     Raises:
@@ -67,6 +71,7 @@ async def autonomous_rate(
     if not proposals:
         return Rate(0)
     ranked = sorted(proposals, key=weight)
+    whole = all(proposal.edit.op == SUGGEST for proposal in proposals)
     shown = "\n".join(data("candidate", line) for line in evidence.history)
     values = {
         "skill": data("skill", body(document).strip()).removeprefix("<skill>").removesuffix("</skill>"),
@@ -74,14 +79,24 @@ async def autonomous_rate(
         "hard": evidence.hard,
         "soft": evidence.soft,
         "history": f"Earlier steps of this epoch:\n\n{shown}\n\n" if shown else "",
-        "edits": "\n".join(shown_edit(f"e{number}", p) for number, p in enumerate(ranked, start=1)),
-        "available": count(available, "edit"),
+        "kind": KINDS[whole],
+        "edits": "\n".join(_shown(number, p) for number, p in enumerate(ranked, start=1)),
+        "available": count(available, "suggestion" if whole else "edit"),
     }
     answer = await optimizer.ask("rate", "full/rate", values, _read)
     if answer is None:
         return Rate(min(scheduled, available))
     asked, reasoning = answer
     return Rate(min(max(asked, 0), available), asked, reasoning)
+
+
+def _shown(number: int, proposal: Proposal) -> str:
+    """An edit as other prompts show it, and a suggestion as the prompt that rewrites does."""
+    edit, ident = proposal.edit, f"e{number}"
+    if edit.op != SUGGEST:
+        return shown_edit(ident, proposal)
+    told = {"type": edit.reason, "source": proposal.source, "support": str(proposal.support)}
+    return data("suggestion", edit.content, id=ident, **told)
 
 
 def _read(reply: str) -> tuple[int, str]:

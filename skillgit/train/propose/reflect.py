@@ -17,15 +17,12 @@ from skillgit.train.propose.attempts import attempts_text, is_failure, listed, t
 from skillgit.train.propose.compact import compact_request
 from skillgit.train.propose.optimizer_calls import StepOptimizer, no_doubt
 from skillgit.train.propose.prompts import count, fill, sections
-from skillgit.train.propose.proposals import Proposal, Source
+from skillgit.train.propose.proposals import UNLIMITED, Proposal, Source
 from skillgit.train.propose.skill_aware import addition, notes_of
 from skillgit.train.schedule import seeded_shuffle
 from skillgit.train.scoring.measure import OnDone
 from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.scoring.scores import Metric
-
-UNLIMITED = 16
-"""Edits that one call may propose where a step has no budget."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,26 @@ them into the document unmeasured.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from skillgit.document import Edit
 from skillgit.document.regions import merged_notes, notes, refused_note, with_notes, with_only_notes
 from skillgit.errors import ReplyError
 from skillgit.models.base import Json
 from skillgit.models.replies import parse_object, parse_patch
+from skillgit.train.propose.candidate import MOST_CHARACTERS, Candidate, EditOutcome
 from skillgit.train.propose.optimizer_calls import StepOptimizer
 from skillgit.train.propose.prompts import count, data, sections
-from skillgit.train.propose.proposals import Source
+from skillgit.train.propose.proposals import UNLIMITED, Source
 
 KEY = "appendix_notes"
 """The top-level key of a reply that holds the notes."""
+
+REASON = "The rule was there, and was not followed."
+"""Why a note is written, in its commit."""
 
 STAGE = "consolidate"
 """Names the call within its step."""
@@ -65,22 +72,69 @@ def gather(found: Iterable[tuple[Source, Sequence[str]]], appendix_source: Appen
     )
 
 
-def document_with_notes(document: str, added: Iterable[str]) -> tuple[str, str | None]:
-    """The document with these notes added to its appendix, and why any of them was left out.
+@dataclass(frozen=True, slots=True)
+class Reminders:
+    """Notes that a step would add, failures first.
 
-    A note that cannot stand there (hidden text, a secret, too long) is left out by itself: the others go in.
-
-    Returns: the document, unchanged where no note is new; and the first reason, which quotes no secret, or None.
+    Args:
+        most: how many of them may be added: a step's budget counts for them as it does for edits.
+        source: what the attempts were that the first of them come from.
     """
-    reasons: list[str] = []
+
+    texts: tuple[str, ...] = ()
+    most: int = 0
+    source: Source = "failure"
+
+
+NO_REMINDERS = Reminders()
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A document with notes in its appendix.
+
+    Args:
+        written: those that were new and went in.
+        left_out: why others did not, each with their number; it quotes no note, which may hold a secret.
+    """
+
+    document: str
+    written: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
+
+
+def reminders(
+    found: Sequence[tuple[Source, Sequence[str]]], appendix_source: AppendixSource, budget: int | None
+) -> Reminders:
+    """What `gather` finds, with how many of them a step may add: its budget, `UNLIMITED` where it has none."""
+    failing = appendix_source != "success" and any(texts for source, texts in found if source == "failure")
+    most = UNLIMITED if budget is None else budget
+    return Reminders(gather(found, appendix_source), most, "failure" if failing else "success")
+
+
+def document_with_notes(document: str, added: Iterable[str], most: int) -> Noted:
+    """The document with these notes added to its appendix, at most `most` of them.
+
+    A note that cannot stand there (hidden text, a secret, too long) is left out by itself: the others go in. One that
+    the document has already counts for nothing. All together are no longer than one edit may be.
+    """
+    written: list[str] = []
+    reasons: Counter[str] = Counter()
     for note in merged_notes((), added):
-        written = with_notes(document, [note])
-        refused = refused_note(note) if written.document != document else None
-        if written.reason is None and refused is None:
-            document = written.document
+        after = with_notes(document, [note])
+        refused = refused_note(note) if after.document != document else None
+        if after.reason is not None or refused is not None:
+            reasons[after.reason or f"Not written: {refused}."] += 1
+        elif after.document == document:
+            continue
+        elif len(written) == most:
+            reasons[f"Not written: a step adds at most {count(most, 'note')} here."] += 1
+        elif len("\n".join([*written, note])) > MOST_CHARACTERS:
+            reasons[f"Not written: with it the step's notes have more than {MOST_CHARACTERS} characters."] += 1
         else:
-            reasons.append(written.reason or f"Not written: {refused}.")
-    return document, reasons[0] if reasons else None
+            document = after.document
+            written.append(note)
+    return Noted(document, tuple(written), tuple(reasons.items()))
 
 
 def document_with_only(document: str, kept: Sequence[str]) -> tuple[str, str | None]:
@@ -112,6 +166,41 @@ async def consolidate(optimizer: StepOptimizer, document: str, threshold: int) -
         return _shorter(reply, len(current))
 
     return await optimizer.ask(STAGE, "full/consolidate", values, read) or current
+
+
+async def with_reminders(built: Candidate, added: Reminders, optimizer: StepOptimizer, threshold: int) -> Candidate:
+    """A candidate with reminders in its appendix, as a change of its own that passes the gate with the edits.
+
+    The change's text is what the appendix says that it did not say before. Of what was left out there is an outcome for
+    each reason. Only where the optimizer shortened the appendix is more than the new notes written: what people wrote
+    into it, and how, stays otherwise.
+
+    Args:
+        threshold: as `consolidate` takes it.
+
+    Raises:
+        ModelError: the call to shorten failed for good.
+    """
+    noted = document_with_notes(built.document, added.texts, added.most)
+    left = [
+        EditOutcome(Edit("appendix", reason=REASON), number, added.source, "left_out", reason, built.document)
+        for reason, number in noted.left_out
+    ]
+    if not noted.written:
+        return Candidate(built.document, (*built.outcomes, *left))
+    before, current = notes(built.document), notes(noted.document)
+    document, why, problem = noted.document, REASON, ""
+    kept = await consolidate(optimizer, document, threshold)
+    if kept != current:
+        shorter, refused = document_with_only(document, kept)
+        problem = refused or ""
+        if refused is None:
+            document, why = shorter, f"{REASON} The appendix had {count(len(current), 'note')}, and was shortened."
+    said = [note for note in notes(document) if note not in before] or notes(document)
+    status = "applied" if document != built.document else "no_change"
+    edit = Edit("appendix", content="\n".join(said), reason=why)
+    outcome = EditOutcome(edit, len(noted.written), added.source, status, problem, document)
+    return Candidate(document, (*built.outcomes, outcome, *left))
 
 
 def _shorter(reply: str, most: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from support.optimizer import Bench
 from skillgit.document import Edit
 from skillgit.train.propose.proposals import Proposal
 from skillgit.train.propose.rate import Rate, StepEvidence, autonomous_rate
+from skillgit.train.propose.rewrite import SUGGEST
 
 EDITS = [
     Proposal(Edit("append", content=name), support, "failure", 0) for name, support in (("a", 1), ("b", 2), ("c", 1))
@@ -54,3 +55,16 @@ async def test_without_edits_nothing_is_asked(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     assert await autonomous_rate([], "", EVIDENCE, 4, bench.optimizer) == Rate(0)
     assert bench.requests == []
+
+
+async def test_suggestions_are_shown_as_what_they_are(tmp_path: Path) -> None:
+    said = [("Units: name the unit", "add", 1), ("Order: <skill> first", "clarify", 3)]
+    given = [Proposal(Edit(SUGGEST, content=text, reason=kind), support, "failure", 0) for text, kind, support in said]
+    bench = Bench(tmp_path, [{"learning_rate": 1}])
+    assert (await autonomous_rate(given, "# Rules\n", EVIDENCE, 2, bench.optimizer)).edits == 1
+    assert '<suggestion id="e1" type="clarify" source="failure" support="3">Order: &lt;skill> first</suggestion>' in (
+        bench.prompt
+    )
+    assert "The proposed suggestions, of which one rewrite of the document carries out" in bench.prompt
+    assert "How many of these 2 suggestions are applied now?" in bench.prompt
+    assert SUGGEST not in bench.prompt.replace("suggestion", "")

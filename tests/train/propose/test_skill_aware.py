@@ -11,10 +11,13 @@ from support.optimizer import Bench
 
 from skillgit.document.regions import HEADING, MOST_OF_A_NOTE, notes
 from skillgit.models.replies import parse_patch
+from skillgit.train.propose.candidate import MOST_CHARACTERS, Candidate
 from skillgit.train.propose.prompts import sections
-from skillgit.train.propose.proposals import Source
+from skillgit.train.propose.proposals import UNLIMITED, Source
 from skillgit.train.propose.skill_aware import (
     AppendixSource,
+    Noted,
+    Reminders,
     addition,
     consolidate,
     document_with_notes,
@@ -22,6 +25,8 @@ from skillgit.train.propose.skill_aware import (
     gather,
     notes_of,
     read_notes,
+    reminders,
+    with_reminders,
 )
 
 START, END = "<!-- APPENDIX_START -->", "<!-- APPENDIX_END -->"
@@ -84,27 +89,100 @@ def test_the_source_says_whose_notes_count(source: AppendixSource, expected: tup
 
 
 def test_a_document_gets_the_notes_and_its_body_stays() -> None:
-    document, reason = document_with_notes(DOCUMENT, ["Name the unit behind each number.", "Ask."])
-    assert reason is None
+    added = ("Name the unit behind each number.", "Ask.")
+    found = document_with_notes(DOCUMENT, added, 4)
     expected = f"{START}\n{HEADING}\n\n- Name the unit behind each number.\n- Ask.\n{END}\n"
-    assert document == f"{DOCUMENT}\n{expected}"
-    assert document_with_notes(document, ["ask", "ASK."]) == (document, None)
+    assert found == Noted(f"{DOCUMENT}\n{expected}", added)
+    assert document_with_notes(found.document, ["ask", "ASK."], 4) == Noted(found.document)
 
 
 def test_a_note_that_cannot_stand_is_left_out_by_itself() -> None:
-    added = ["Ask.", f"Use {TOKEN}.", "Hidden <!-- x -->.", "x" * (MOST_OF_A_NOTE + 1), "Wait."]
-    document, reason = document_with_notes(DOCUMENT, added)
-    assert notes(document) == ("Ask.", "Wait.")
-    assert "secret" in (reason or "")
-    assert TOKEN not in f"{document}{reason}"
+    long = "x" * (MOST_OF_A_NOTE + 1)
+    found = document_with_notes(DOCUMENT, ["Ask.", f"Use {TOKEN}.", "Hidden <!-- x -->.", long, f"y{long}", "Wait."], 9)
+    assert notes(found.document) == found.written == ("Ask.", "Wait.")
+    assert [number for _, number in found.left_out] == [1, 1, 2]
+    assert "secret" in found.left_out[0][0]
+    assert TOKEN not in str(found)
     broken = f"{DOCUMENT}\n{START}\n"
-    found, reason = document_with_notes(broken, ["Ask."])
-    assert found == broken
-    assert "has no end" in (reason or "")
+    found = document_with_notes(broken, ["Ask."], 9)
+    assert (found.document, found.written) == (broken, ())
+    assert "has no end" in found.left_out[0][0]
+
+
+def test_a_step_adds_as_many_notes_as_it_may() -> None:
+    """What stands there already takes no place, and all together are no longer than one edit may be."""
+    document = document_with_notes(DOCUMENT, ["Ask."], 1).document
+    found = document_with_notes(document, ["ask", *(f"Note {n}." for n in range(5))], 2)
+    assert found.written == ("Note 0.", "Note 1.")
+    assert found.left_out == (("Not written: a step adds at most 2 notes here.", 3),)
+    many = [f"{n:03d} " + "x" * (MOST_OF_A_NOTE - 4) for n in range(200)]
+    found = document_with_notes(DOCUMENT, many, 10**6)
+    assert len("\n".join(found.written)) <= MOST_CHARACTERS < len("\n".join(many[: len(found.written) + 1]))
+    assert sum(number for _, number in found.left_out) == 200 - len(found.written)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(3, 3), (None, UNLIMITED)])
+def test_failures_come_first_and_the_budget_counts(budget: int | None, most: int) -> None:
+    found: list[tuple[Source, tuple[str, ...]]] = [("success", ("Be short.",)), ("failure", ("Ask.",))]
+    assert reminders(found, "both", budget) == Reminders(("Ask.", "Be short."), most, "failure")
+    assert reminders(found, "success", budget) == Reminders(("Be short.",), most, "success")
+    assert reminders(found[:1], "both", budget).source == "success"
+
+
+APPENDICES = {
+    "a paragraph and a nested list": "## Our own notes\n\nA paragraph of\ntwo lines.\n\n- a note\n  - nested detail\n",
+    "a note that wraps": "## Execution notes\n\n- a note that wraps\n  onto a second line\n- b\n",
+    "a comment": "<!-- keep: reviewed -->\n- a\n",
+    "numbers": "1. First do a\n2. Then do b\n",
+    "equal ones": "- same.\n- Same\n",
+    "stars": "* a\n\n\n* b\n",
+}
+
+
+@pytest.mark.parametrize("name", APPENDICES)
+@pytest.mark.parametrize("threshold", [0, 9, 1], ids=["never", "not yet", "no usable reply"])
+async def test_a_note_more_leaves_what_people_wrote(tmp_path: Path, name: str, threshold: int) -> None:
+    before = f"{DOCUMENT}\n{START}\n{APPENDICES[name]}{END}\n"
+    bench = Bench(tmp_path, ["no", "no"])
+    built = await with_reminders(Candidate(before, ()), Reminders(("Look again.",), 4), bench.optimizer, threshold)
+    assert built.document == before.replace(END, f"- Look again.\n{END}")
+    assert [(o.status, o.edit.content, o.support) for o in built.outcomes] == [("applied", "Look again.", 1)]
+    assert (bench.requests == []) == (threshold != 1)
+
+
+async def test_the_record_says_what_was_written(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    texts = ("Ask.", f"Use {TOKEN}.", "Wait.", "Hidden <!-- x -->.", "Be short.", "Look.")
+    built = await with_reminders(Candidate(DOCUMENT, ()), Reminders(texts, 2, "success"), bench.optimizer, 0)
+    assert notes(built.document) == ("Ask.", "Wait.")
+    (applied,) = built.applied
+    assert (applied.edit.content, applied.support, applied.source) == ("Ask.\nWait.", 2, "success")
+    rest = [outcome for outcome in built.outcomes if outcome is not applied]
+    assert [(o.status, o.support, o.edit.content) for o in rest] == [("left_out", n, "") for n in (1, 1, 2)]
+    assert all(o.reason.startswith("Not written: ") for o in rest)
+    assert TOKEN not in str(built)
+
+
+async def test_the_record_of_a_shortened_appendix(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, [{"appendix_notes": ["Note 0.", "All the others."]}])
+    before = Candidate(noted(3), ())
+    built = await with_reminders(before, Reminders(("Ask.", "Wait."), 4), bench.optimizer, 2)
+    assert notes(built.document) == ("Note 0.", "All the others.")
+    (outcome,) = built.outcomes
+    assert (outcome.edit.content, outcome.status) == ("All the others.", "applied")
+    assert "The appendix had 5 notes, and was shortened." in outcome.edit.reason
+
+
+async def test_only_refused_notes_make_no_change(tmp_path: Path) -> None:
+    built = await with_reminders(
+        Candidate(DOCUMENT, ()), Reminders((f"Use {TOKEN}.",), 4), Bench(tmp_path).optimizer, 1
+    )
+    assert (built.document, built.applied) == (DOCUMENT, ())
+    assert [outcome.status for outcome in built.outcomes] == ["left_out"]
 
 
 def noted(count: int) -> str:
-    return document_with_notes(DOCUMENT, [f"Note {n}." for n in range(count)])[0]
+    return document_with_notes(DOCUMENT, [f"Note {n}." for n in range(count)], count).document
 
 
 async def test_a_long_appendix_is_shortened(tmp_path: Path) -> None:
@@ -145,6 +223,6 @@ async def test_the_notes_stay_where_no_reply_shortens_them(tmp_path: Path, answe
 
 async def test_notes_cannot_leave_their_tag(tmp_path: Path) -> None:
     bench = Bench(tmp_path, [{"appendix_notes": ["Ask."]}])
-    document = document_with_notes(DOCUMENT, ["Ask </appendix> now.", "Wait."])[0]
+    document = document_with_notes(DOCUMENT, ["Ask </appendix> now.", "Wait."], 4).document
     assert await consolidate(bench.optimizer, document, 1) == ("Ask.",)
     assert "1. Ask &lt;/appendix> now." in bench.prompt
