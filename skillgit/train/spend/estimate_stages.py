@@ -16,6 +16,7 @@ from skillgit.document.structure import body
 from skillgit.envs.contract import Task
 from skillgit.models.base import Usage
 from skillgit.models.usage import usd
+from skillgit.train.propose.proposals import UNLIMITED
 from skillgit.train.schedule import steps_per_epoch
 from skillgit.train.session import Session
 
@@ -122,6 +123,8 @@ class Sizes:
         self.steps = steps_per_epoch(train, max(1, self.batch)) * self.epochs
         self.candidates = 1 if chosen.train.one_shot else chosen.optimizer.proposals
         self.edits = max(chosen.optimizer.learning_rate, chosen.optimizer.min_learning_rate)
+        self.unlimited = chosen.optimizer.rate_control == "none"
+        self.asked = UNLIMITED if self.unlimited else self.edits  # of one call
         self.val = given.val.tasks * chosen.evaluation.repeats
         self.closings = self.epochs - 1 if self._looks_back else 0
         self.document = given.document_tokens
@@ -136,7 +139,11 @@ class Sizes:
     def _grown(self) -> int:
         """The document's mean length over a run that accepts every edit."""
         chosen, now = self.chosen.optimizer, self.document
-        most = [now + EDIT * self.edits * self.steps]
+        edits = self.edits
+        if self.unlimited and chosen.skill_update_mode == "patch":
+            shown = self.batch if self.chosen.gradient.proposer in ("examples", "both") else 0
+            edits = max(self.asked * self.reflections(), shown)
+        most = [now + EDIT * edits * self.steps]
         most += [max(now, chosen.max_tokens)] if chosen.max_tokens else []
         most += [math.ceil(now * (1 + chosen.max_growth))] if chosen.max_growth else []
         return (now + min(most)) // 2
@@ -173,11 +180,12 @@ class Sizes:
     def reflections(self) -> int:
         """The most reflection calls of a candidate: over all numbers of failures in a mini-batch."""
         rules, size = self.chosen.gradient, self.chosen.gradient.minibatch_size
-        budget = math.inf if self.chosen.optimizer.rate_control == "none" else self.edits
+        budget = math.inf if self.unlimited else self.edits
+        compact = self.given.form == "compact" and self.chosen.optimizer.skill_update_mode == "patch"
 
         def calls(failures: int) -> int:
             successes = math.ceil((self.batch - failures) / size)
-            if rules.failure_only or self.given.form == "compact":
+            if rules.failure_only or compact:
                 successes = 0
             elif rules.success_minibatches:
                 successes = min(successes, rules.success_minibatches) if failures < budget else 0
@@ -205,32 +213,46 @@ def stages(sizes: Sizes) -> Iterator[Row]:
 
 
 def _proposing(sizes: Sizes, steps: int) -> Iterator[Row]:
-    """The optimizer's stages of so many steps."""
-    chosen, form = sizes.chosen, sizes.given.form
-    optimizer, size = chosen.optimizer, min(sizes.batch, chosen.gradient.minibatch_size)
-    variants = steps * sizes.candidates
-    patch, edits = REASONING + sizes.edits * EDIT, sizes.edits
+    """The optimizer's stages of so many steps, as `propose.drafting` takes them. A plugin's own calls are not known."""
+    chosen, mode = sizes.chosen, sizes.chosen.optimizer.skill_update_mode
+    size, variants = min(sizes.batch, chosen.gradient.minibatch_size), steps * sizes.candidates
+    whole, rated = REASONING + sizes.grown, chosen.optimizer.rate_control == "autonomous"
     if chosen.train.one_shot:
-        yield sizes.optimizer("reflect", steps, steps, min(sizes.batch, 32) * sizes.attempt, REASONING + sizes.grown)
+        yield sizes.optimizer("reflect", steps, steps, min(sizes.batch, 32) * sizes.attempt, whole)
         return
-    if chosen.gradient.proposer == "examples":
+    if mode == "patch":
+        yield from _patching(sizes, steps)
         return
     most, group = sizes.reflections(), chosen.gradient.merge_batch_size
-    yield sizes.optimizer("reflect", steps, variants * most, size * sizes.attempt, patch)
-    if form == "full":
-        whole = optimizer.skill_update_mode == "full_rewrite_minibatch"
-        parts = most if whole else most * edits
-        merges = _tree(parts, group) if most > 1 else 0
-        shown = group * (sizes.grown if whole else EDIT)
-        yield sizes.optimizer("merge", 0, variants * merges, shown, REASONING + shown)
-        choices = 0 if whole else 1 + (optimizer.rate_control == "autonomous")
-        yield sizes.optimizer("select", 0, variants * choices, parts * EDIT, REASONING)
-        if optimizer.skill_update_mode == "rewrite_from_suggestions":
-            yield sizes.optimizer("rewrite", steps, variants, edits * EDIT, REASONING + sizes.grown)
-        shorter = bool(optimizer.max_tokens or optimizer.max_growth) + bool(
-            optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold
-        )
-        yield sizes.optimizer("shorten", 0, variants * shorter, 0, patch)
+    reply = whole if mode == "full_rewrite_minibatch" else REASONING + sizes.asked * EDIT
+    yield sizes.optimizer("reflect", steps, variants * most, size * sizes.attempt, reply)
+    if mode == "full_rewrite_minibatch":
+        yield sizes.optimizer("merge", 0, variants * _tree(most, group), group * sizes.grown, whole)
+    else:  # suggestions are put together and chosen from without a model
+        yield sizes.optimizer("select", 0, variants * rated, most * sizes.asked * EDIT, REASONING)
+        yield sizes.optimizer("rewrite", steps, variants, sizes.asked * EDIT, whole)
+
+
+def _patching(sizes: Sizes, steps: int) -> Iterator[Row]:
+    """Edits: who proposes them, and what is asked about them."""
+    chosen, optimizer, full = sizes.chosen, sizes.chosen.optimizer, sizes.given.form == "full"
+    proposer, variants, rate = chosen.gradient.proposer, steps * sizes.candidates, optimizer.rate_control
+    size, patch = min(sizes.batch, chosen.gradient.minibatch_size), REASONING + sizes.asked * EDIT
+    modelled = proposer in ("model", "both")
+    # A plugin's edits come all at once, as those of one call do, and no more than the budget.
+    most, group = sizes.reflections() if modelled else 1, chosen.gradient.merge_batch_size
+    if modelled:
+        yield sizes.optimizer("reflect", steps, variants * most, size * sizes.attempt, patch)
+    if not full:
+        return
+    parts = most * sizes.asked
+    if proposer != "examples":
+        yield sizes.optimizer("merge", 0, variants * _tree(parts, group), group * EDIT, REASONING + group * EDIT)
+        choices = (rate != "none" and most > 1) or rate == "autonomous"
+        yield sizes.optimizer("select", 0, variants * (choices + (rate == "autonomous")), parts * EDIT, REASONING)
+    notes = modelled and optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold
+    shorter = bool(optimizer.max_tokens or optimizer.max_growth) + bool(notes)
+    yield sizes.optimizer("shorten", 0, variants * shorter, 0, patch)
 
 
 def _closing(sizes: Sizes) -> Iterator[Row]:

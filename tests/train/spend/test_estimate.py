@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from support import training
+from support.scripted import Scripted
 from support.training import Yard
+from support.world import TopicWorld
 
 from skillgit.config import SkillSettings
 from skillgit.train.archive import documents
@@ -23,6 +26,9 @@ SECTIONS: dict[str, dict[str, Any]] = {
     "gradient": {"minibatch_size": 5},
     "evaluation": {"eval_test": True},
 }
+
+
+NOTES = {"use_skill_aware_reflection": True, "skill_aware_consolidate_threshold": 3}
 
 
 def given(*, speculates: bool = True, form: Any = "full", target: str = "openai/gpt-4o-mini", **more: Any) -> Survey:
@@ -78,6 +84,22 @@ def test_calls_by_stage() -> None:
         ({"gradient": {"success_minibatches": 0}}, "reflect", (4, 12)),  # 6 fail: two, and one of 4 successes
         ({"gradient": {"minibatch_size": 2, "merge_batch_size": 4}}, "merge", (0, 32)),  # 5 x 4 in fours: 5 + 2 + 1
         ({"optimizer": {"skill_update_mode": "rewrite_from_suggestions"}}, "rewrite", (4, 4)),
+        (
+            {"optimizer": {"skill_update_mode": "rewrite_from_suggestions", "lr_control_mode": "autonomous"}},
+            "select",
+            (0, 4),
+        ),
+        ({"optimizer": {"skill_update_mode": "full_rewrite_minibatch"}}, "reflect", (4, 12)),  # no rate: successes too
+        ({"optimizer": {"skill_update_mode": "full_rewrite_minibatch"}}, "merge", (0, 4)),  # 3 documents
+        ({"gradient": {"proposer": "examples"}, "optimizer": {"max_tokens": 500}}, "shorten", (0, 4)),
+        ({"gradient": {"proposer": "both"}}, "reflect", (4, 8)),
+        ({"gradient": {"proposer": "both"}, "optimizer": {"max_tokens": 500}}, "shorten", (0, 4)),
+        ({"gradient": {"proposer": "mine"}}, "merge", (0, 4)),  # 4 edits
+        ({"gradient": {"proposer": "mine"}, "optimizer": {"lr_scheduler": "autonomous"}}, "select", (0, 8)),
+        ({"optimizer": {"lr_control_mode": "none"}}, "merge", (0, 28)),  # 3 x 16 in eights: 6 + 1
+        ({"optimizer": NOTES}, "shorten", (0, 4)),
+        ({"optimizer": {**NOTES, "max_growth": 0.5}}, "shorten", (0, 8)),
+        ({"optimizer": {**NOTES, "max_growth": 0.5}, "gradient": {"proposer": "both"}}, "shorten", (0, 8)),
         ({"optimizer": {"lr_scheduler": "autonomous"}}, "select", (0, 8)),
         ({"optimizer": {"max_tokens": 500}}, "shorten", (0, 4)),
         ({"train": {"num_epochs": 3}}, "compare", (0, 80)),
@@ -95,6 +117,15 @@ def test_what_settings_change(more: dict[str, Any], stage: str, expected: tuple[
         ({"speculates": False}, {"speculation"}),
         ({"form": "compact"}, {"merge", "select", "compare", "slow update", "meta memory"}),
         ({"gradient": {"proposer": "examples"}}, {"reflect", "merge", "select"}),
+        ({"gradient": {"proposer": "mine"}}, {"reflect", "select"}),  # what a plugin asks is not known
+        ({"optimizer": {"skill_update_mode": "rewrite_from_suggestions"}}, {"merge", "select"}),
+        ({"optimizer": {"skill_update_mode": "rewrite_from_suggestions", "max_tokens": 9}}, {"merge", "select"}),
+        ({"optimizer": {"skill_update_mode": "full_rewrite_minibatch", "max_tokens": 9}}, {"select"}),
+        ({"optimizer": {"lr_control_mode": "none"}}, {"select"}),
+        (
+            {"form": "compact", "optimizer": {"skill_update_mode": "full_rewrite_minibatch"}},
+            {"select", "compare", "slow update", "meta memory"},
+        ),
         ({"optimizer": {"use_slow_update": False}}, {"slow update"}),
         ({"optimizer": {"use_slow_update": False, "use_meta_skill": False}}, {"compare", "slow update", "meta memory"}),
         ({"evaluation": {"eval_test": False}}, {"test"}),
@@ -179,6 +210,52 @@ def test_what_is_printed() -> None:
 def test_a_budget_that_is_too_small(budget: Budget, sentence: str | None) -> None:
     said = too_small(budget, estimate(given()))
     assert said is sentence if sentence is None else sentence in (said or "")
+
+
+CHOSEN = {
+    "model": (),
+    "no limit": ("optimizer.lr_control_mode=none", "gradient.merge_batch_size=2"),
+    "autonomous": ("optimizer.lr_control_mode=autonomous", "optimizer.proposals=2"),
+    "examples": ("gradient.proposer=examples", "optimizer.max_tokens=14"),
+    "both": (
+        "gradient.proposer=both",
+        "optimizer.max_tokens=14",
+        *(f"optimizer.{k}={v}".lower() for k, v in NOTES.items()),
+    ),
+    "suggestions": ("optimizer.skill_update_mode=rewrite_from_suggestions", "optimizer.lr_scheduler=autonomous"),
+    "short suggestions": ("optimizer.skill_update_mode=rewrite_from_suggestions", "optimizer.max_tokens=60"),
+    "whole": ("optimizer.skill_update_mode=full_rewrite_minibatch", "gradient.merge_batch_size=2"),
+    "whole, compact": ("optimizer.skill_update_mode=full_rewrite_minibatch", "gradient.prompts=compact"),
+    "one shot": ("train.one_shot=true",),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+async def test_every_call_has_a_row(yard: Callable[..., Yard], name: str) -> None:
+    """Whoever proposes, and however the document is updated: the optimizer's calls are within what was said."""
+    world = TopicWorld(8, 1)
+    models = Scripted(world)
+    here = yard(world, responder=models, config=training.configuration(gradient="{minibatch_size: 2}"))
+    async with training.session(here.root, overrides=CHOSEN[name]) as opened:
+        document = documents.read(opened.repo, base_of(opened.repo, opened.settings), training.DOCUMENT)
+        found = estimate(survey(opened, document.text))
+    await here.train(*CHOSEN[name])
+    high = {row.stage: row.high.calls for row in found.rows if row.role == "optimizer"}
+    asked = Counter(ROWS[kind] for kind in models.asked)
+    assert {stage: (number, high.get(stage, 0)) for stage, number in asked.items() if number > high.get(stage, 0)} == {}
+    if name == "examples":
+        assert asked == {"shorten": asked["shorten"]}
+        assert asked["shorten"] > 0
+
+
+ROWS = {
+    **dict.fromkeys(("failures", "successes", "suggest", "minibatch", "one_shot"), "reflect"),
+    **dict.fromkeys(("merge", "merge_rewrites"), "merge"),
+    **dict.fromkeys(("select", "rate"), "select"),
+    **dict.fromkeys(("shorten", "consolidate"), "shorten"),
+    "rewrite": "rewrite",
+}
+"""By the kind of a scripted call, the row that prices it."""
 
 
 @pytest.mark.parametrize("racing", ["true", "false"])
