@@ -118,19 +118,18 @@ def document_with_notes(document: str, added: Iterable[str], most: int) -> Noted
     A note that cannot stand there (hidden text, a secret, too long) is left out by itself: the others go in. One that
     the document has already counts for nothing. All together are no longer than one edit may be.
     """
+    there = merged_notes(notes(document), ())
     written: list[str] = []
     reasons: Counter[str] = Counter()
-    for note in merged_notes((), added):
-        after = with_notes(document, [note])
-        refused = refused_note(note) if after.document != document else None
-        if after.reason is not None or refused is not None:
-            reasons[after.reason or f"Not written: {refused}."] += 1
-        elif after.document == document:
-            continue
-        elif len(written) == most:
+    for note in merged_notes(there, added)[len(there) :]:
+        if len(written) == most:
             reasons[f"Not written: a step adds at most {count(most, 'note')} here."] += 1
         elif len("\n".join([*written, note])) > MOST_CHARACTERS:
             reasons[f"Not written: with it the step's notes have more than {MOST_CHARACTERS} characters."] += 1
+        elif (refused := refused_note(note)) is not None:
+            reasons[f"Not written: {refused}."] += 1
+        elif (after := with_notes(document, [note])).reason is not None:
+            reasons[after.reason] += 1
         else:
             document = after.document
             written.append(note)

@@ -149,7 +149,7 @@ def test_a_reason_without_end_is_cut(text: str) -> None:
 
 def test_a_secret_is_redacted_before_the_cut() -> None:
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    message = edit_message(PLACE, 1, 1, outcome("- a", "x" * (MOST_REASON - 20) + " " + token), [])
+    message = edit_message(PLACE, 1, 1, outcome("- a", "see " + "x" * (MOST_REASON - 15) + "/" + token), [])
     assert "ghp_" not in message
 
 
