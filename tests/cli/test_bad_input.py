@@ -389,7 +389,7 @@ class TestEnvironment:
             ),
             (
                 write("env.yaml", lambda text: text.replace("scorer: exact", "scorer: exat")),
-                "envs/topics/env.yaml:7: scorer: 'exat' is no scorer; did you mean exact?; correct the value",
+                "envs/topics/env.yaml:7: scorer: 'exat' is no scorer; did you mean exact?",
             ),
             (write("val.jsonl", lambda _: ""), "envs/topics/env.yaml: the split val has no tasks; add tasks, "),
             (write("train.jsonl", lambda _: "\n"), "envs/topics/env.yaml: the split train has no tasks; add tasks, "),
