@@ -142,9 +142,11 @@ def test_a_file_where_a_folder_has_to_be(tmp_path: Path) -> None:
 
 def test_a_skill_that_is_configured_gets_what_its_entry_names(tmp_path: Path) -> None:
     """Else files would be written that nothing refers to."""
-    first = plan(tmp_path, name="noisy", document="docs/noisy/SKILL.md", env="tasks/noisy", into="main", documents=[])
-    write(tmp_path, {"skillgit.yaml": first.files["skillgit.yaml"]})
-    again = plan(tmp_path, name="noisy", document=None, env=None, into="main", documents=[])
+    first = scaffold.plan(
+        tmp_path, name="noisy", document="docs/noisy/SKILL.md", env="tasks/noisy", into="main", documents=[]
+    )
+    scaffold.write(tmp_path, {"skillgit.yaml": first.files["skillgit.yaml"]})
+    again = scaffold.plan(tmp_path, name="noisy", document=None, env=None, into="main", documents=[])
     assert list(again.files) == [
         "docs/noisy/SKILL.md",
         *(f"tasks/noisy/{name}" for name in ("env.yaml", "train.jsonl", "val.jsonl", "test.jsonl")),

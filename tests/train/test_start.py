@@ -82,18 +82,20 @@ async def test_a_resumed_run_keeps_its_settings(yard: MakeYard) -> None:
     stopping.after = 10**9
     # Typed on the command line, it would be ignored: that is refused, by key.
     asked = here.server.count
-    with pytest.raises(ConfigError, match="--set train.num_epochs=7: the unfinished run began with 1") as caught:
-        await here.train("train.num_epochs=7", "optimizer.learning_rate=1")
+    with pytest.raises(ConfigError, match=r"--set train\.num_epochs=7: the unfinished run began with 1") as caught:
+        await here.train("train.num_epochs=7")
     assert "--fresh" in str(caught.value)
     assert here.server.count == asked
     path = here.root / "skillgit.yaml"
-    text = path.read_text().replace("num_epochs: 1", "num_epochs: 7").replace("learning_rate: 2", "learning_rate: 1")
+    text = (
+        path.read_text().replace("num_epochs: 1", "num_epochs: 7").replace("{use_meta", "{learning_rate: 1, use_meta")
+    )
     path.write_text(text)
     await here.train("train.batch_size=4")  # what it began with may be said again
     assert len(here.steps) == 3
     assert here.steps[2].learning_rate == 2
     (note,) = [text for text in here.watcher.notes if "keeps the settings" in text]
-    assert "optimizer.learning_rate is 2, train.num_epochs is 1" in note
+    assert "optimizer.learning_rate is 4, train.num_epochs is 1" in note
     assert "--fresh" in note
 
 
