@@ -124,6 +124,10 @@ class Tally:
         )
 
 
+def _steps(number: int) -> str:
+    return f"{number} step{'' if number == 1 else 's'}"
+
+
 def _line_of(event: Event) -> str | None:
     """What an event leaves behind in the scrollback or the log."""
     if isinstance(event, StepFinished):
@@ -132,11 +136,11 @@ def _line_of(event: Event) -> str | None:
         return f"note: {one_line(event.text)}"
     if isinstance(event, RunStarted):
         what = "goes on after" if event.resumed_at is not None else "begins"
-        where = f" step {event.resumed_at}" if event.resumed_at is not None else f": {event.steps} steps"
+        where = f" step {event.resumed_at}" if event.resumed_at is not None else f": {_steps(event.steps)}"
         return f"run {event.run} of {event.skill} {what}{where}"
     if isinstance(event, RunFinished):
         counts = f"{event.accepted} accepted, {event.rejected} rejected"
-        return f"run finished after {event.steps} steps: {event.reason}; {counts}"
+        return f"run finished after {_steps(event.steps)}: {event.reason}; {counts}"
     return None
 
 

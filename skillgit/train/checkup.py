@@ -86,7 +86,8 @@ def _refs(repo: Repository) -> str:
 def _configuration(start: Path) -> str:
     project = Project.open(start)
     try:
-        return f"{len(project.config.skills)} skills: {', '.join(sorted(project.config.skills))}"
+        skills = sorted(project.config.skills)
+        return f"{len(skills)} skill{'' if len(skills) == 1 else 's'}: {', '.join(skills)}"
     finally:
         project.close()
 

@@ -228,7 +228,9 @@ class Run:
         """Say that replies could not be used; one that could shows that the optimizer works."""
         self.unusable = 0 if log.usable else self.state.unusable
         if log.unusable:
-            self.session.tell(Note(f"{log.unusable} optimizer replies could not be used: {log.last_problem}"))
+            self.session.tell(
+                Note(f"{log.unusable} of the optimizer's replies could not be used; the last: {log.last_problem}")
+            )
 
     def count_unusable(self, log: CallLog) -> None:
         """Broken is never "no improvement": an optimizer that gives nothing usable stops the run.

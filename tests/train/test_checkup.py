@@ -28,7 +28,7 @@ async def test_all_is_well(yard: MakeYard) -> None:
     assert found[f"{SKILL}: environment"] == "envs/topics: train 8, val 8, test 8"
     assert found[f"{SKILL}: branch"] == "not trained yet"
     assert found["identity"] == "Test Person <test@example.com>"
-    assert found["configuration"] == "1 skills: topics"
+    assert found["configuration"] == "1 skill: topics"
     assert here.server.count == 0
     await here.train("train.num_epochs=1")
     found = {finding.what: finding.detail for finding in examine(here.root)}
