@@ -120,6 +120,8 @@ async def _carried(step: Step) -> list[Rollout]:
     the cache. SkillOpt looks at the step's own mini-batch alone.
     """
     run, session = step.run, step.run.session
+    if session.form == "compact" or session.settings.gradient.proposer == "examples":
+        return []  # nobody is told there what was rejected: the same edits would come again, in place of new ones
     own = {rollout.task.id for rollout in step.rollouts}
     tasks = {task.id: task for task in session.train if task.id not in own}
     failures, size = sum(failed(r, session.metric) for r in step.rollouts), session.settings.gradient.minibatch_size

@@ -412,3 +412,27 @@ async def test_an_errored_attempt_costs_an_accepted_candidate_neither_best_nor_s
     assert Fraction(step.score or 0) == Fraction(solved - 1, 15)
     gate = here.git("log", "-1", "--format=%(trailers:key=Skill-Gate,valueonly)", step.commits[-1]).strip()
     assert gate == "strict hard n=15 missing=1 repeats=1"
+
+
+@pytest.mark.parametrize(("proposer", "carried"), [("model", True), ("examples", False)])
+async def test_failures_on_an_unchanged_document_fill_the_last_minibatch(
+    yard: MakeYard, proposer: str, carried: bool
+) -> None:
+    """Of two steps of four failures each, the second is shown all eight, but where nobody knows what was rejected."""
+    config = training.configuration(
+        train="{num_epochs: 1, batch_size: 4}",
+        gradient=f"{{proposer: {proposer}}}",
+        evaluation="{gate_mode: margin, epsilon: 1.0}",  # nothing is ever accepted
+        optimizer="{learning_rate: 8, lr_scheduler: constant}",
+    )
+    here = yard(world(WRONG, topics=4), config=config, document=SEED_DOCUMENT)
+    await here.train()
+    prompts = [call.user for call in here.server.calls if "These attempts failed:" in call.user]
+    if carried:
+        assert [prompt.count("<attempt ") for prompt in prompts] == [4, 8]
+        assert here.server.count == len({json.dumps(call.body, sort_keys=True) for call in here.server.calls})
+    else:
+        inputs = {task["id"]: task["input"] for task in here.world.tasks["train"]}
+        for step in here.steps[1:]:
+            assert len(step.edits) == 4
+            assert all(any(inputs[task] in edit["content"] for task in step.batch) for edit in step.edits)
