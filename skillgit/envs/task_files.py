@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,18 +49,22 @@ class TaskReader:
             names = {"train": files.train, "val": files.val, "test": files.test}
         elif not (self.folder / _DEFAULT_FILES["test"]).exists():
             names["test"] = None
-        return {split: self._file(split, name) if name else () for split, name in names.items()}
+        taken = [name for name in names.values() if name]
+        return {split: self._file(split, name, taken) if name else () for split, name in names.items()}
 
-    def _file(self, key: str, name: str) -> tuple[Task, ...]:
-        path = inside(self.folder, name, f"{self.label}/{FILE_NAME}: tasks.{key}")
+    def _file(self, key: str, name: str, taken: Collection[str] = ()) -> tuple[Task, ...]:
+        path = inside(self.folder, name, f"{self.label}/{FILE_NAME}: tasks.{key}", taken)
         where, scorer = f"{self.label}/{name}", self.settings.scorer
         if name.endswith(".json"):
             return evals_json.read(path, where, with_checks=scorer == "checks").tasks
         return rows.read_tasks(path, where, compared=scorer in ("exact", "f1", "numeric"), numbers=scorer == "numeric")
 
 
-def inside(folder: Path, name: str, where: str) -> Path:
+def inside(folder: Path, name: str, where: str, taken: Collection[str] = ()) -> Path:
     """A regular file of a folder, by its relative path; links that lead out are refused.
+
+    Args:
+        taken: files that are named for something else, which a missing one cannot be meant to be.
 
     Raises:
         ConfigError: begins with `where`.
@@ -73,7 +77,9 @@ def inside(folder: Path, name: str, where: str) -> Path:
     if path.exists():
         raise ConfigError(f"{where}: {name} is not a file", mend="name a file")
     parent = path.parent
-    near = strictyaml.nearest(path.name, [entry.name for entry in parent.iterdir()] if parent.is_dir() else [])
+    others = {(folder / other).resolve() for other in taken}
+    there = [entry.name for entry in parent.iterdir() if entry.resolve() not in others] if parent.is_dir() else []
+    near = strictyaml.nearest(path.name, there)
     mend = f"did you mean {near!r}?" if near else "write it, or change the path"
     raise ConfigError(f"{where}: there is no file {name}", mend=mend)
 

@@ -75,6 +75,18 @@ def test_a_missing_file_names_the_nearest(tmp_path) -> None:
     assert "did you mean 'vals.jsonl'?" in message
 
 
+@pytest.mark.parametrize("folder", ["", "data/"])
+def test_a_missing_file_is_not_meant_to_be_another_splits(tmp_path, folder) -> None:
+    splits = ", ".join(f"{split}: {folder}{split}.jsonl" for split in SPLITS)
+    files = {f"{folder}{name}.jsonl": "" for name in ("train", "val")}
+    write_env(tmp_path, f"tasks: {{{splits}}}\n", files=files)
+    for split in ("train", "val"):
+        write_rows(tmp_path / f"{folder}{split}.jsonl", rows(split, 1))
+    assert refused(tmp_path).endswith(f"there is no file {folder}test.jsonl; write it, or change the path")
+    write_rows(tmp_path / f"{folder}tests.jsonl", rows("test", 1))
+    assert refused(tmp_path).endswith("; did you mean 'tests.jsonl'?")
+
+
 def test_a_folder_is_no_file(tmp_path) -> None:
     write_env(tmp_path)
     (tmp_path / "test.jsonl").mkdir()
