@@ -11,7 +11,7 @@ from typing import Any
 from skillgit.envs.contract import Split, Task
 from skillgit.envs.digests import tasks_digest
 from skillgit.errors import ConfigError, MeasurementError, RepositoryError
-from skillgit.store.notes import add_note
+from skillgit.store.notes import add_note, read_notes
 from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
 from skillgit.train.events import StageStarted
@@ -19,6 +19,9 @@ from skillgit.train.scoring import scores
 from skillgit.train.scoring.measure import measure_all
 from skillgit.train.scoring.scores import Measurement
 from skillgit.train.session import Session
+
+_MEASURED = ("kind", "split", "digest", "target")
+"""What a line of the notes is about; the rest is what was found, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,5 +122,11 @@ async def evaluate_document(
 
 
 def remember(session: Session, evaluation: Evaluation) -> None:
-    """Add the score to the notes on the document's blob (DESIGN, section 2: facts learned later)."""
-    add_note(session.repo, evaluation.blob, evaluation.fact(datetime.now(UTC)))
+    """Add the score to the notes on the document's blob (DESIGN, section 2: facts learned later).
+
+    What the newest line of the same tasks and target says already is not repeated: only its time would be another.
+    """
+    fact = evaluation.fact(datetime.now(UTC))
+    same = [old for old in read_notes(session.repo, evaluation.blob) if all(old.get(k) == fact[k] for k in _MEASURED)]
+    if not same or {**same[-1], "at": fact["at"]} != fact:
+        add_note(session.repo, evaluation.blob, fact)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, tzinfo
 from fractions import Fraction
 
 import pytest
@@ -58,6 +60,33 @@ async def test_notes_are_on_the_documents_blob(here: Yard) -> None:
     assert notes[0] == {**notes[0], "kind": "score", "soft": "1/4", "tasks": 16, "errors": 0, "digest": found.digest}
     assert notes[0]["digest"].startswith("sha256:")
     assert notes[0]["digest"] != notes[1]["digest"]
+
+
+async def test_a_score_that_is_noted_is_not_noted_again(here: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def noted() -> list[tuple[str, str, str]]:
+        blob = here.git("rev-parse", f"main:{DOCUMENT}")
+        lines = map(json.loads, here.git("notes", "--ref=skillgit", "show", blob).splitlines())
+        return [(note["split"], note["hard"], note["at"]) for note in lines]
+
+    found = await scored(here, "main", "test")
+    await scored(here, "main", "val")
+    first = await noted()
+    for day, score in ((2, "1/4"), (3, "1/2"), (4, "1/4")):
+
+        class Later(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> datetime:
+                return datetime(2040, 1, day, tzinfo=tz)  # noqa: B023
+
+        monkeypatch.setattr("skillgit.train.scoring.evaluate.datetime", Later)
+        async with training.session(here.root, optimizer=False) as session:
+            remember(session, replace(found, hard=Fraction(score)))
+    # The newest of the same kind counts, also where another split's line came after it; a changed score is news.
+    assert await noted() == [
+        *first,
+        ("test", "1/2", "2040-01-03T00:00:00+00:00"),
+        ("test", "1/4", "2040-01-04T00:00:00+00:00"),
+    ]
     repos.fsck(here.root)
 
 
