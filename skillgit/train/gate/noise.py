@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, permutations
 
+from skillgit.config import EvaluationSettings
 from skillgit.envs.contract import exact
 from skillgit.errors import MeasurementError
 from skillgit.train.gate import MODES, Decision, GateSettings, decide
@@ -21,6 +22,9 @@ NOISE_Z = 1.645
 """Standard errors that noise alone exceeds, upwards, in one of twenty comparisons (normal distribution)."""
 
 DRAWS = 500
+
+NOTED_LEAD = Fraction(1, 10)
+"""A least lead from here on is more than most steps bring, and is said before a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +110,48 @@ def analyse(trials: Sequence[Values], settings: GateSettings) -> Noise:
     )
 
 
-def least_lead(tasks: int, settings: GateSettings) -> Fraction | None:
-    """The smallest lead of whole tasks won, none lost, that can be accepted; None where none can, or for plugins."""
+def least_wins(tasks: int, settings: GateSettings) -> int | None:
+    """So many of the val tasks have to be won for an acceptance, where none is lost; None where no number is enough,
+    or for plugins.
+
+    Where tasks are lost as well, or won by less than a whole point, more are needed, never fewer: S^2/Q of k wins is
+    at most k (`skillgit.train.gate.bounds`), and a lead above epsilon is shared by at least so many tasks. (Errored
+    attempts make fewer tasks, and so at times one win less.)
+    """
+    won: int | None = None
     if settings.mode == "strict":
-        return Fraction(1, tasks)
-    if settings.mode == "margin":
+        won = 1
+    elif settings.mode == "margin":
         won = math.floor(exact(settings.epsilon) * tasks) + 1
-        return Fraction(won, tasks) if won <= tasks else None
-    if settings.mode == "paired" and tasks >= 2:
-        # k differences of 1: k^2 (n - 1 + z^2) > z^2 n k (skillgit.train.gate.bounds); all n have no variance.
+    elif settings.mode == "paired" and tasks >= 2:
+        # k differences of 1: k^2 (n - 1 + z^2) > z^2 n k; all n have no variance.
         z2 = Fraction(settings.z).limit_denominator(10**6) ** 2
         won = min(math.floor(z2 * tasks / (tasks - 1 + z2)) + 1, tasks)
-        return Fraction(won, tasks)
-    return None
+    return won if won is not None and won <= tasks else None
+
+
+def least_lead(tasks: int, settings: GateSettings) -> Fraction | None:
+    """`least_wins` as a difference of val scores, 0..1."""
+    won = least_wins(tasks, settings)
+    return None if won is None else Fraction(won, tasks)
+
+
+def small_val_note(tasks: int, settings: EvaluationSettings) -> str | None:
+    """What to say at a run's start where the gate accepts only large leads on so few val tasks; None where it does not.
+
+    Nothing is said of plugins, of one win that is enough, nor of leads below `NOTED_LEAD`.
+    """
+    mode = settings.gate_mode
+    if not settings.use_gate or mode not in MODES or tasks < 1:
+        return None
+    won = least_wins(tasks, GateSettings(mode, z=settings.z, epsilon=settings.epsilon))
+    has = f"val has {tasks} task{'' if tasks == 1 else 's'}"
+    if won is None:
+        mend = "add val tasks" if mode == "paired" else "lower evaluation.epsilon"
+        return f"{has}: the {mode} gate can accept nothing there; {mend}"
+    if won == 1 or Fraction(won, tasks) < NOTED_LEAD:
+        return None
+    return f"{has}: the {mode} gate accepts only where at least {won} of them are won, and more where some are lost"
 
 
 def detectable(tasks: int, error: float, settings: GateSettings) -> float | None:

@@ -9,12 +9,14 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from math import comb
+from typing import Any
 
 import pytest
 
+from skillgit.config import EvaluationSettings
 from skillgit.errors import MeasurementError
 from skillgit.train.gate import GateSettings, Verdict, decide, noise
-from skillgit.train.gate.noise import Values, analyse, detectable, least_lead, split_trials
+from skillgit.train.gate.noise import Values, analyse, detectable, least_lead, least_wins, small_val_note, split_trials
 
 PAIRS = 5000
 ONE, ZERO = Fraction(1), Fraction(0)
@@ -211,6 +213,73 @@ def test_the_least_lead_is_the_gates(tasks: int, settings: GateSettings, least: 
     ways = [{task: Fraction(n < won) for n, task in enumerate(current)} for won in range(1, tasks + 1)]
     accepting = [won for won, way in enumerate(ways, 1) if decide(current, way, settings).decision == "accept"]
     assert (accepting[:1] or None) == (None if least is None else [least * tasks])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        GateSettings(),
+        *(GateSettings("margin", epsilon=epsilon) for epsilon in (0, 0.05, 0.1, 1 / 3, 0.999, 1)),
+        *(GateSettings("paired", z=z) for z in (0, 0.5, 1, 1.645, 2, 2.5, 3.3, 7)),
+    ],
+    ids=str,
+)
+def test_the_least_wins_are_the_gates_at_every_size(settings: GateSettings) -> None:
+    for tasks in range(2, 61):
+        current = {f"t{n:02d}": ZERO for n in range(tasks)}
+        least = least_wins(tasks, settings)
+        border = tasks if least is None else least
+        asked = range(tasks + 1) if tasks <= 24 else sorted({0, border - 1, border, tasks})
+        for won in asked:
+            candidate = {task: Fraction(n < won) for n, task in enumerate(current)}
+            accepts = decide(current, candidate, settings).decision == "accept"
+            assert accepts is (least is not None and won >= least), (tasks, won)
+
+
+@pytest.mark.parametrize("settings", [GateSettings(), GateSettings("margin", epsilon=0.1), GateSettings("paired")])
+def test_fewer_wins_are_never_enough_whatever_the_scores(settings: GateSettings) -> None:
+    chance = random.Random(7)
+    for _ in range(2000):
+        tasks = chance.randint(2, 30)
+        least = least_wins(tasks, settings)
+        assert least is not None
+        current = {f"t{n:02d}": Fraction(chance.randint(0, 4), 4) for n in range(tasks)}
+        risen = set(chance.sample(sorted(current), min(chance.randint(0, least), tasks)))
+        candidate = {
+            task: before + (1 - before) * Fraction(chance.randint(3, 4), 4)
+            if task in risen
+            else before * chance.choice([1, 1, 1, Fraction(1, 2)])
+            for task, before in current.items()
+        }
+        gained = sum(candidate[task] > current[task] for task in current)
+        if gained < least:
+            assert decide(current, candidate, settings).decision == "reject"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "chosen", "said"),
+    [
+        (
+            12,
+            {"gate_mode": "paired"},
+            "val has 12 tasks: the paired gate accepts only where at least 4 of them are won",
+        ),
+        (40, {"gate_mode": "paired"}, "at least 4 of them"),  # a lead of 10 points
+        (41, {"gate_mode": "paired"}, None),
+        (12, {"gate_mode": "paired", "z": 0}, None),  # one is enough
+        (1, {"gate_mode": "paired"}, "val has 1 task: the paired gate can accept nothing there; add val tasks"),
+        (12, {"gate_mode": "margin", "epsilon": 0.25}, "the margin gate accepts only where at least 4 of them"),
+        (12, {"gate_mode": "margin", "epsilon": 1}, "can accept nothing there; lower evaluation.epsilon"),
+        (2, {}, None),
+        (12, {"gate_mode": "paired", "use_gate": False}, None),
+        (12, {"gate_mode": "mine"}, None),
+    ],
+    ids=str,
+)
+def test_a_small_val_is_said(tasks: int, chosen: dict[str, Any], said: str | None) -> None:
+    found = small_val_note(tasks, EvaluationSettings(**chosen))
+    assert (found is None) is (said is None)
+    assert (said or "") in (found or "")
 
 
 def test_detectable_is_above_rule_and_noise() -> None:
