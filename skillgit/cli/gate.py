@@ -48,7 +48,7 @@ def command(name: str, trials: int, rev: str | None, yes: bool, as_json: bool) -
         return
     for line in _lines(name, report, mode):
         print(one_line(line))
-    if warned:
+    if warned and not report.calibration.blind:  # that was said in full
         print(one_line(f"warning: {warned}"))
 
 
@@ -78,7 +78,7 @@ def _facts(name: str, report: Report, mode: str, warned: str | None) -> dict[str
                 "indecisive": against.indecisive,
                 "share": _rounded(against.share),
                 "least": _rounded(against.least),
-                "detectable": _rounded(against.detectable),
+                "detectable": None if found.blind else _rounded(against.detectable),
             }
             for key, against in noise.modes.items()
         },
@@ -91,6 +91,8 @@ def _rounded(number: Any) -> float | None:
 
 
 def _lines(name: str, report: Report, mode: str) -> list[str]:
+    from skillgit.train.gate.calibrate import unseen
+
     found, noise = report.calibration, report.noise
     lines = [
         f"{name} at {report.commit[:12]}: {_points(found.mean)}% {found.metric} "
@@ -107,13 +109,16 @@ def _lines(name: str, report: Report, mode: str) -> list[str]:
             f"the val score moves by {_points(found.deviation)} points from trial to trial (standard deviation); noise "
             f"alone makes a lead of {_points(found.floor)} in one of twenty comparisons",
         ]
+    elif found.blind:
+        lines.append(unseen(found))
     else:
         lines.append("noise: none, no task's score changed between trials")
     lines.append("by mode: accepts the document against itself; needs at least; smallest lead that is no noise")
     for key, against in noise.modes.items():
         mark = " (configured)" if key == mode else ""
         seen = f"{against.share:.1%} ({against.accepted} of {against.pairs} pairs)"
-        least, most = ("-" if n is None else f"{_points(n)} points" for n in (against.least, against.detectable))
+        shown = against.least, None if found.blind else against.detectable
+        least, most = ("-" if n is None else f"{_points(n)} points" for n in shown)
         lines.append(f"{key}{mark}: {seen}; {least}; {most}")
     return lines
 

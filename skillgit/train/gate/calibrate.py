@@ -53,6 +53,14 @@ class Calibration:
         """The difference that noise alone exceeds in one of twenty comparisons, 0..1."""
         return NOISE_Z * self.error
 
+    @property
+    def blind(self) -> str:
+        """`0.0%` or `100.0%` where every attempt has that score, empty elsewhere.
+
+        A document that solves no task, or all of them, hides noise that one in between would show.
+        """
+        return {0: "0.0%", 1: "100.0%"}.get(self.mean, "") if not self.noisy else ""
+
     def fact(self, at: datetime) -> dict[str, Any]:
         """One line of the notes on the document's blob."""
         return {
@@ -160,17 +168,22 @@ def find(session: Session) -> Calibration | None:
     """A calibration that holds for the skill as it is set now: on any document that it has, or lately had.
 
     The noise belongs to val and target more than to one document. The best, the tip and the base are asked first, then
-    the branch's history.
+    the branch's history. One that could not see noise counts where there is no other.
     """
+    blind = None
     for blob in dict.fromkeys(_recent_blobs(session)):
         found = known(session.repo, blob, session.val_digest, session.target_identity)
-        if found is not None and found.metric == str(metric_of(session.settings.evaluation)):
+        if found is None or found.metric != str(metric_of(session.settings.evaluation)):
+            continue
+        if not found.blind:
             return found
-    return None
+        blind = blind or found
+    return blind
 
 
 def warning(calibration: Calibration, settings: EvaluationSettings) -> str | None:
-    """What to say where the configured gate accepts leads that noise alone makes; None where all is well.
+    """What to say where the configured gate accepts leads that noise alone makes, or where a gate that does not look at
+    noise was calibrated on a document that shows none; None where all is well.
 
     Nothing is said of plugins, nor where the calibration is of another metric.
     """
@@ -178,11 +191,13 @@ def warning(calibration: Calibration, settings: EvaluationSettings) -> str | Non
         return None
     tasks, mode = calibration.tasks, settings.gate_mode
     if mode == "paired":
-        if settings.z >= NOISE_Z or not calibration.error:
+        if settings.z >= NOISE_Z or not (calibration.error or calibration.blind):
             return None
         return f"the paired gate asks for {settings.z:g} standard errors, and noise alone reaches that; set z: 2"
     if mode not in ("strict", "margin"):
         return None
+    if calibration.blind:
+        return f"the {mode} gate does not look at noise, and {unseen(calibration)}"
     error = calibration.error if mode == "strict" else calibration.median_error
     lead = settings.epsilon if mode == "margin" else 0.0
     if settings.gate_metric == "hard":  # scores of whole attempts: leads come in steps
@@ -194,6 +209,14 @@ def warning(calibration: Calibration, settings: EvaluationSettings) -> str | Non
         f"val is noisy: two measurements of one document differ by {100 * NOISE_Z * error:.1f} points in one of twenty "
         f"comparisons ({calibration.trials} trials of {tasks} tasks), and the {mode} gate accepts "
         f"{f'{100 * lead:.1f} points' if lead else 'any lead'}; use gate_mode: paired, more val tasks or more repeats"
+    )
+
+
+def unseen(calibration: Calibration) -> str:
+    """Why a calibration with no noise (`Calibration.blind`) is no sign that there is none."""
+    return (
+        f"noise cannot be seen on the calibrated document, where every val task scores {calibration.blind} in all "
+        f"{calibration.trials} trials; calibrate again after an acceptance, or on another document (--rev)"
     )
 
 

@@ -165,6 +165,39 @@ def test_no_warning_where_a_lead_of_one_task_is_above_the_noise() -> None:
     assert warning(replace(FOUND, error=0.0), settings(gate_mode="paired", z=0)) is None
 
 
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (settings(), True),
+        (settings(gate_mode="margin", epsilon=0.1), True),
+        (settings(gate_mode="paired"), False),
+        (settings(gate_mode="mine"), False),
+    ],
+    ids=str,
+)
+def test_a_document_without_a_score_between_shows_no_noise(chosen: EvaluationSettings, said: bool) -> None:
+    for mean, score in ((0, "0.0%"), (1, "100.0%")):
+        found = replace(FOUND, mean=Fraction(mean), error=0.0, median_error=0.0, deviation=0.0, noisy=0)
+        assert found.blind == score
+        assert ("noise cannot be seen" in (warning(found, chosen) or "")) is said
+    between = replace(FOUND, error=0.0, median_error=0.0, deviation=0.0, noisy=0)
+    assert (between.blind, warning(between, chosen)) == ("", None)
+
+
+async def test_one_that_sees_noise_is_found_before_one_that_does_not(here: Yard) -> None:
+    await calibrated(here)  # all of val is solved
+    here.git("branch", "skill/topics", "main")
+    half = "\n".join(WORLD.perfect_document().splitlines()[:-2]) + "\n"
+    here.commit_on(BRANCH, {DOCUMENT: half})
+    await calibrated(here, BRANCH)
+    here.commit_on(BRANCH, {DOCUMENT: SEED_DOCUMENT})
+    await calibrated(here, BRANCH)
+    async with training.session(here.root, optimizer=False) as session:
+        found = find(session)
+    assert found is not None
+    assert (found.blind, 0 < found.mean < 1) == ("", True)
+
+
 def test_soft_scores_have_no_smallest_step() -> None:
     found = replace(FOUND, metric="soft", error=0.001, median_error=0.001)
     assert "the strict gate accepts any lead" in str(warning(found, settings(gate_metric="soft")))
