@@ -29,7 +29,7 @@ _SAID = {"accept": "accepted", "reject": "rejected", "indecisive": "indecisive",
 @click.option(
     "--split", type=click.Choice(["val", "test"]), default="val", show_default=True, help="test: val, and test as well."
 )
-@click.option("--rev", metavar="REV", help="The document to start from; what the newest run began with unless given.")
+@click.option("--rev", metavar="REV", help="The document to start from; what training began with unless given.")
 @click.option("--yes", is_flag=True, help="Fetch the embedded model's weights without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print the baselines as JSON.")
 def command(name: str, kinds: tuple[str, ...], split: str, rev: str | None, yes: bool, as_json: bool) -> None:
@@ -49,8 +49,11 @@ def command(name: str, kinds: tuple[str, ...], split: str, rev: str | None, yes:
     async def run(session: Session) -> tuple[Report, dict[str, Any], Metric]:
         session.repo.identity()  # the note needs one
         commit, base = start(session, rev)
-        report = await make(session, commit, base, chosen, test=split == "test")
-        baseline_notes.remember(session.repo, base.blob, report.baselines)
+
+        def keep(found: Baseline) -> None:
+            baseline_notes.remember(session.repo, base.blob, [found])
+
+        report = await make(session, commit, base, chosen, test=split == "test", keep=keep)
         return report, session.cost(), session.metric
 
     with opened.project() as project:
@@ -58,9 +61,11 @@ def command(name: str, kinds: tuple[str, ...], split: str, rev: str | None, yes:
         report, cost, metric = opened.run(work)
     if as_json:
         print_json(_facts(name, report, cost, metric))
-        return
-    for text in _lines(name, report, cost, metric):
-        print(one_line(text))
+    else:
+        for text in _lines(name, report, cost, metric):
+            print(one_line(text))
+    if report.problem is not None:
+        raise report.problem[1]  # last, after what was made
 
 
 def line(found: Baseline, metric: Metric) -> str:
@@ -96,6 +101,7 @@ def _facts(name: str, report: Report, cost: dict[str, Any], metric: Metric) -> d
         "before": round(float(metric.value(before.hard, before.soft)), 6),
         "train": {"tasks": report.attempts, "failed": report.failed, "errors": report.errors},
         "baselines": [found.to_json(metric) for found in report.baselines],
+        "problem": None if report.problem is None else {"kind": report.problem[0], "error": str(report.problem[1])},
         "cost": {key: cost[key] for key in ("calls", "tokens", "usd")},
     }
 

@@ -58,5 +58,6 @@ def _lines(status: Status) -> list[str]:
     if status.run is not None:
         state = "unfinished, `skillgit train` goes on" if status.running else f"finished: {status.run_reason}"
         lines.append(f"  run      {status.run}, step {status.run_step} of {status.run_steps}, {state}")
-    lines.append(f"  steps    {status.accepted} accepted in this run, {status.rejected} rejected kept")
+    which = "this run" if status.accepted_run == status.run else f"run {status.accepted_run}"
+    lines.append(f"  steps    {status.accepted} accepted in {which}, {status.rejected} rejected kept")
     return lines

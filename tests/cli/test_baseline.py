@@ -12,7 +12,7 @@ from support import cli, repos, training
 from support.baselines import CONFIG, FIRST, LAST, MEMORY, SECOND, START, WORLD, Rewriter, notes, without_last
 from support.place import Place
 from support.server import Answer, serve
-from support.training import SKILL
+from support.training import DOCUMENT, SKILL
 
 EXAMPLES = "baseline examples: val 75.0% (8 tasks)"
 ONE_SHOT = "baseline one_shot: val 50.0% (8 tasks, anthropic/sim)"
@@ -56,8 +56,9 @@ def test_for_people_and_as_json(here: Place) -> None:
     assert len(lines) == 6
     assert here.server.count == 47
     assert list(found) == [
-        *("skill", "commit", "blob", "target", "val", "metric", "before", "train", "baselines", "cost")
+        *("skill", "commit", "blob", "target", "val", "metric", "before", "train", "baselines", "problem", "cost")
     ]
+    assert found["problem"] is None
     assert (found["commit"], found["before"], found["metric"]) == (tip, 0.25, "hard")
     assert found["train"] == {"tasks": 6, "failed": 4, "errors": 0}
     assert found["cost"]["calls"] == 0
@@ -92,6 +93,31 @@ def test_status_log_and_train_show_them(here: Place) -> None:
     trained = cli.call(here.root, "train", SKILL, "--json")
     assert json.loads(trained.out)["baselines"] == found
     repos.fsck(here.root)
+
+
+def test_an_unusable_rewrite_is_said_after_what_was_made(here: Place, rewriter: Rewriter) -> None:
+    rewriter.reply = "no"
+    done = cli.call(here.root, "baseline", SKILL)
+    assert done.code == 3
+    assert done.out.splitlines()[1].startswith(f"{EXAMPLES}, accepted: ")
+    assert "one_shot" not in done.out
+    assert done.last.startswith("skillgit: error: anthropic/sim gave no usable rewrite: ")
+    done = cli.call(here.root, "baseline", SKILL, "--json")
+    found = json.loads(done.out)
+    assert (done.code, [one["kind"] for one in found["baselines"]]) == (3, ["examples"])
+    assert found["problem"]["kind"] == "one_shot"
+    assert done.last == f"skillgit: error: {found['problem']['error']}"
+    assert cli.call(here.root, "status").out.splitlines()[-1] == f"  {EXAMPLES}"
+
+
+def test_where_nothing_failed(here: Place) -> None:
+    repos.commit(here.root, {DOCUMENT: WORLD.perfect_document()}, "All of it")
+    done = cli.call(here.root, "baseline", SKILL, "--kind", "examples")
+    said = "baseline examples: val 100.0% (8 tasks), not gated: nothing failed in train: the base document has it all"
+    assert said in done.out.splitlines()
+    assert cli.call(here.root, "train", SKILL).code == 0
+    for command in (("status",), ("log", SKILL), ("train", SKILL)):
+        assert "baseline examples" not in cli.call(here.root, *command).out
 
 
 @pytest.mark.parametrize(

@@ -56,3 +56,19 @@ def test_commits_of_people_are_counted_until_they_are_measured(
     place.trained()
     assert place.git("merge-base", tip, BRANCH) == tip
     assert "not measured yet" not in cli.call(place.root, "status").out
+
+
+def test_a_run_that_had_nothing_to_do_does_not_hide_what_was_accepted(place: Place) -> None:
+    place.configure("num_epochs: 1", "num_epochs: 4")
+    first = place.trained()
+    assert first["reason"] == "val is at its ceiling"
+    line = f"  steps    {first['accepted']} accepted in this run, {first['rejected']} rejected kept"
+    assert cli.call(place.root, "status").out.splitlines()[-1] == line
+    second = place.trained()
+    assert (second["steps"], second["accepted"], int(str(first["accepted"])) > 0) == (0, 0, True)
+    out = cli.call(place.root, "status").out.splitlines()
+    assert out[-2].startswith(f"  run      {second['run']}, step 0 of ")
+    assert out[-1] == line.replace("this run", f"run {first['run']}")
+    (found,) = json.loads(cli.call(place.root, "status", "--json").out)
+    assert (found["run"], found["accepted_run"]) == (second["run"], first["run"])
+    assert found["accepted"] == first["accepted"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from skillgit.errors import RefusedError
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import Journal, StepRecord, load
@@ -23,6 +24,22 @@ def latest(repo: Repository, name: str) -> Journal | None:
     """The newest run's last journal commit."""
     found = runs(repo, name)
     return read_journal(repo, found[-1][1]) if found else None
+
+
+def latest_with_steps(repo: Repository, name: str) -> Journal | None:
+    """The same of the newest run that took a step; None where none did.
+
+    A run that ended before its first step, as on a skill that has nothing left to win, says nothing of a training.
+    Runs whose journal cannot be read are passed over.
+    """
+    for _, tip in reversed(runs(repo, name)):
+        try:
+            found = read_journal(repo, tip)
+        except RefusedError:
+            continue
+        if found.state.step > 0:
+            return found
+    return None
 
 
 def records(repo: Repository, tip: str) -> list[StepRecord]:

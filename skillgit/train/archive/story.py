@@ -112,7 +112,13 @@ def rejected(repo: Repository, name: str) -> list[Rejected]:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a skill stands. Scores are the gate metric on val; None where nothing was measured."""
+    """Where a skill stands. Scores are the gate metric on val; None where nothing was measured.
+
+    Args:
+        run: the newest run; so are the other `run_` fields and `running`.
+        accepted: candidates, in `accepted_run`: the newest run that took steps, else the newest.
+        rejected: candidates that refs keep, of all runs.
+    """
 
     name: str
     document: str
@@ -130,6 +136,7 @@ class Status:
     running: bool
     run_reason: str
     accepted: int
+    accepted_run: str | None
     rejected: int
 
     def to_json(self) -> dict[str, Any]:
@@ -146,6 +153,7 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
     base = settings.merge.into or (repo.head_branch() or "HEAD").removeprefix(HEADS)
     base_commit = repo.resolve(f"refs/heads/{base}" if base != "HEAD" else base)
     last = history.latest(repo, name)
+    worked = history.latest_with_steps(repo, name) or last
     best_blob = blob_at(repo, best, path) if best else None
     on_base = blob_at(repo, base_commit, path) if base_commit else None
     copy = blob_at(repo, base_commit, best_path(path)) if base_commit else None
@@ -165,7 +173,8 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
         run_steps=last.info.total_steps if last else 0,
         running=last is not None and last.state.status == "running",
         run_reason=last.state.reason if last else "",
-        accepted=last.state.accepted_count if last else 0,
+        accepted=worked.state.accepted_count if worked else 0,
+        accepted_run=worked.info.run if worked else None,
         rejected=len(repo.list_refs(refs.rejected_prefix)),
     )
 

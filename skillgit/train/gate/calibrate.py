@@ -59,7 +59,7 @@ class Calibration:
 
         A document that solves no task, or all of them, hides noise that one in between would show.
         """
-        return {0: "0.0%", 1: "100.0%"}.get(self.mean, "") if not self.noisy else ""
+        return f"{float(100 * self.mean):.1f}%" if self.mean in (0, 1) and not self.noisy else ""
 
     def fact(self, at: datetime) -> dict[str, Any]:
         """One line of the notes on the document's blob."""

@@ -22,6 +22,7 @@ from skillgit.train.scoring.scores import Metric
 KIND = "baseline"
 Kind = Literal["examples", "one_shot"]
 KINDS: tuple[Kind, ...] = ("examples", "one_shot")
+NOTHING_FAILED = "nothing failed in train: the base document has it all"
 _RECENT = 16
 """Runs whose first documents are looked at for baselines."""
 
@@ -66,6 +67,11 @@ class Baseline:
     tokens: int
     edits: int
     test: Tested | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no failed task was there to make it of: its score is the base document's, and no baseline's."""
+        return self.decision == "none" and self.reason == NOTHING_FAILED
 
     def fact(self, at: datetime) -> dict[str, Any]:
         """One line of the notes on the base document's blob."""
@@ -130,19 +136,27 @@ def remember(repo: Repository, base: str, baselines: Iterable[Baseline]) -> None
 
 
 def known(
-    repo: Repository, blobs: Iterable[str], val: str | None, target: Mapping[str, Any] | None
+    repo: Repository,
+    blobs: Iterable[str],
+    val: str | None,
+    target: Mapping[str, Any] | None,
+    *,
+    empty: bool = True,
 ) -> tuple[Baseline, ...]:
     """The newest baseline of each kind on the first of the documents that has one.
 
     Args:
         blobs: base documents.
         val, target: what it was measured on and with (`Session.target_identity`); None for any.
+        empty: with those that nothing failed for (`Baseline.empty`).
     """
     found: dict[Kind, Baseline] = {}
     for blob in dict.fromkeys(blobs):
         for fact in reversed(read_notes(repo, blob)):
             one = _read(fact)
             if one is None or one.kind in found or (val is not None and one.val != val):
+                continue
+            if one.empty and not empty:
                 continue
             if target is None or dict(one.target) == dict(target):
                 found[one.kind] = one
@@ -154,13 +168,14 @@ def known(
 def find(repo: Repository, name: str, settings: SkillSettings) -> tuple[Baseline, ...]:
     """The baselines to show beside a skill's scores: those measured on what the newest run was measured on.
 
-    Where no run was made yet, there is no score to compare with, and the newest ones count.
+    Where no run was made yet, there is no score to compare with, and the newest ones count. Those that nothing failed
+    for are left out: beside a trained document's score they would read as one pass that equals the training.
     """
     if repo.read_ref(NOTES) is None:
         return ()
     last = history.latest(repo, name)
     val, target = (last.state.val, last.state.target) if last is not None else (None, None)
-    return known(repo, _bases(repo, name, settings), val, target)
+    return known(repo, _bases(repo, name, settings), val, target, empty=False)
 
 
 def first_entry(repo: Repository, tip: str) -> Journal:
@@ -174,8 +189,11 @@ def first_entry(repo: Repository, tip: str) -> Journal:
 
 
 def _bases(repo: Repository, name: str, settings: SkillSettings) -> Iterator[str]:
-    """Documents that runs began with, the newest run's first; then the base branch's."""
-    for _, tip in reversed(history.runs(repo, name)[-_RECENT:]):
+    """Documents that runs began with, the newest run's first, and before them that of the newest one with steps; then
+    the base branch's."""
+    worked = history.latest_with_steps(repo, name)
+    tips = [tip for _, tip in reversed(history.runs(repo, name)[-_RECENT:])]
+    for tip in ([worked.commit] if worked is not None else []) + tips:
         try:
             first = first_entry(repo, tip)
         except RefusedError:

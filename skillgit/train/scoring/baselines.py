@@ -7,12 +7,12 @@ measured on the same val, and judged by the same gate; no branch moves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from skillgit.document.length import length
-from skillgit.errors import ConfigError, MeasurementError, ModelError, RepositoryError
+from skillgit.errors import ConfigError, MeasurementError, ModelError, OutsideError, RepositoryError, SkillgitError
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import Placed
 from skillgit.train.events import Note, StageStarted
@@ -23,14 +23,12 @@ from skillgit.train.propose.examples import examples
 from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
 from skillgit.train.propose.rewrite import as_candidate, one_shot
 from skillgit.train.propose.rules import Rules
-from skillgit.train.scoring.baseline_notes import KIND, Baseline, Kind, Tested, first_entry
+from skillgit.train.scoring.baseline_notes import KIND, NOTHING_FAILED, Baseline, Kind, Tested, first_entry
 from skillgit.train.scoring.evaluate import Evaluation, evaluate_document
 from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.scoring.scores import by_metric
 from skillgit.train.session import Session
 from skillgit.train.start import base_of
-
-NOTHING_FAILED = "no train task failed with the base document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,7 @@ class Report:
     Args:
         before: the base document on val.
         attempts, failed, errors: train attempts; those that left something to win; those without a score.
+        problem: why a kind is missing among the baselines.
     """
 
     before: Evaluation
@@ -47,6 +46,7 @@ class Report:
     failed: int
     errors: int
     baselines: tuple[Baseline, ...]
+    problem: tuple[Kind, SkillgitError] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class _Made:
 
 
 def start(session: Session, rev: str | None) -> tuple[str, Placed]:
-    """The base document and its commit: at `rev`, else the one that the newest run began with, else the base branch's.
+    """The base document and its commit: at `rev`, else the one that the newest run with steps began with, else the
+    newest run, else the base branch's.
 
     Raises:
         RepositoryError: there is no such commit. DocumentError: it has no document that edits can apply to.
@@ -70,39 +71,69 @@ def start(session: Session, rev: str | None) -> tuple[str, Placed]:
         if commit is None:
             raise RepositoryError(f"{rev}: no such revision", mend="name a commit, a branch or a tag")
     elif runs:
-        first = first_entry(repo, runs[-1][1])
+        # A run on a trained skill that has nothing left to do began with the trained document.
+        worked = history.latest_with_steps(repo, session.name)
+        first = first_entry(repo, worked.commit if worked is not None else runs[-1][1])
         commit, path = first.state.tip, first.info.document
     else:
         commit = base_of(repo, session.settings)
     return commit, documents.read_editable(repo, commit, path)
 
 
-async def make(session: Session, commit: str, base: Placed, kinds: Sequence[Kind], *, test: bool = False) -> Report:
-    """Make, measure and judge baselines of a document.
+async def make(
+    session: Session,
+    commit: str,
+    base: Placed,
+    kinds: Sequence[Kind],
+    *,
+    test: bool = False,
+    keep: Callable[[Baseline], None] | None = None,
+) -> Report:
+    """Make, measure and judge baselines of a document, each by itself: where one fails, the others are made.
 
     Args:
         commit: where the document stands.
         test: measure them on test as well.
+        keep: is given each one as soon as it is judged.
 
     Raises:
-        ConfigError: a split has no tasks, the environment shows no answers to make examples of, a one-shot rewrite
-            has no optimizer. ModelError: the optimizer gave no usable rewrite. MeasurementError: too many attempts
-            failed. What was answered is in the cache.
+        ConfigError: a split has no tasks, a one-shot rewrite has no optimizer; or, where no kind could be made, the
+            environment shows no answers to make examples of. ModelError: the optimizer gave no usable rewrite, and
+            there is no other kind. MeasurementError: too many attempts failed. What was answered is in the cache.
     """
     _check(session, kinds, test=test)
     rollouts = await _attempt(session, base)
-    made = {kind: await _made(session, base, rollouts, kind) for kind in dict.fromkeys(kinds)}
-    repeats = session.settings.evaluation.repeats
-    before = await evaluate_document(session, base, commit, "val", repeats=repeats, tasks=session.val)
-    found = []
-    for kind, one in made.items():
-        found.append(await _judged(session, base, before, kind, one, test=test))
+    before: Evaluation | None = None
+    found: list[Baseline] = []
+    problems: list[tuple[Kind, SkillgitError]] = []
+    for kind in dict.fromkeys(kinds):
+        try:
+            made = await _made(session, base, rollouts, kind)
+        except (ConfigError, OutsideError) as error:
+            problems.append((kind, error))
+            continue
+        if before is None:
+            repeats = session.settings.evaluation.repeats
+            before = await evaluate_document(session, base, commit, "val", repeats=repeats, tasks=session.val)
+        try:
+            one = await _judged(session, base, before, kind, made, test=test)
+        except (ConfigError, OutsideError) as error:
+            problems.append((kind, error))
+            continue
+        if keep is not None:
+            keep(one)
+        found.append(one)
+    for other, problem in problems[:-1]:
+        session.tell(Note(f"baseline {other}: {problem}"))
+    if before is None or not found:
+        raise problems[-1][1]
     return Report(
         before,
         len(rollouts),
         sum(is_failure(r, session.metric) for r in rollouts),
         sum(r.attempt is None for r in rollouts),
         tuple(found),
+        problems[-1] if problems else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -45,9 +46,11 @@ async def made(
     """What `skillgit baseline topics` does."""
     async with training.session(here.root, optimizer=optimizer, overrides=overrides) as session:
         commit, base = start(session, rev)
-        report = await make(session, commit, base, kinds, test=test)
-        remember(session.repo, base.blob, report.baselines)
-        return report
+
+        def keep(found: Baseline) -> None:
+            remember(session.repo, base.blob, [found])
+
+        return await make(session, commit, base, kinds, test=test, keep=keep)
 
 
 async def shown(here: Yard, *overrides: str) -> tuple[Baseline, ...]:
@@ -163,7 +166,9 @@ async def test_what_is_known_holds_for_val_and_target_of_the_newest_run(here: Ya
     assert await shown(here) == first
     await here.train("evaluation.repeats=2", fresh=True)
     assert await shown(here) == ()
-    again = (await made(here, "evaluation.repeats=2")).baselines
+    assert {found.empty for found in (await made(here, "evaluation.repeats=2")).baselines} == {True}
+    assert await shown(here) == ()  # nothing failed with what that run began with
+    again = (await made(here, "evaluation.repeats=2", rev="main")).baselines
     assert await shown(here) == again
     target = "models.target={model: openai/sim, temperature: 0.9}"
     await here.train("evaluation.repeats=2", target)
@@ -182,9 +187,34 @@ async def test_it_starts_from_what_the_newest_run_began_with(here: Yard) -> None
     other = await made(here, rev="main", kinds=["examples"])
     assert (other.before.hard, other.failed) == (1, 0)
     assert (other.baselines[0].decision, other.baselines[0].hard) == ("none", 1)
-    assert other.baselines[0].reason == "no train task failed with the base document"
+    assert other.baselines[0].reason == "nothing failed in train: the base document has it all"
     assert other.baselines[0].document == other.before.blob
     assert await shown(here) == report.baselines  # the newest run's document comes first
+
+
+async def test_a_run_without_steps_is_no_training(here: Yard) -> None:
+    """`train` once more on a trained skill begins with the trained document, and ends at once."""
+    base = here.git("rev-parse", f"main:{DOCUMENT}")
+    repos.commit(here.root, {f"envs/topics/{s}.jsonl": known_rows(s) for s in ("train", "val")}, "Three topics")
+    first = await here.train("train.num_epochs=4")
+    second = await here.train("train.num_epochs=4")
+    assert (first.after, first.steps > 0, second.run != first.run, second.steps) == (1, True, True, 0)
+    # A baseline of the trained document, as it was made from there before, does not hide the right one.
+    trained = await made(here, rev=BRANCH)
+    assert {(found.decision, found.hard) for found in trained.baselines} == {("none", 1)}
+    assert await shown(here) == ()
+    report = await made(here)
+    assert (report.before.blob, report.failed) == (base, 4)
+    assert [(found.kind, found.decision) for found in report.baselines] == [
+        ("examples", "accept"),
+        ("one_shot", "accept"),
+    ]
+    assert await shown(here) == report.baselines
+
+
+def known_rows(split: str) -> str:
+    """A split's tasks without the last topic's."""
+    return "".join(json.dumps(row) + "\n" for row in WORLD.tasks[split] if LAST not in row["input"])
 
 
 async def test_a_journal_that_cannot_be_read_hides_nothing_else(here: Yard) -> None:
@@ -200,17 +230,24 @@ async def test_nothing_failed(yard: MakeYard, kinds: list[Kind]) -> None:
     (found,) = (await made(here, kinds=kinds)).baselines
     assert (found.decision, found.hard, found.edits) == ("none", 1, 0)
     assert here.server.count == 16
-    assert await shown(here) == (found,)
+    assert len(notes(here.root)) == 1
+    await made(here, kinds=kinds)
+    assert len(notes(here.root)) == 1
+    assert await shown(here) == ()  # it would read as one pass that equals a training
 
 
 async def test_no_answers_are_shown(here: Yard) -> None:
     path = here.root / "envs/topics/env.yaml"
     path.write_text(path.read_text().replace("reveal: answer", "reveal: nothing"))
     with pytest.raises(ConfigError, match=r"^envs/topics: the environment shows no answers, so examples cannot be"):
-        await made(here)
+        await made(here, kinds=["examples"])
     assert here.server.count == 6
-    (found,) = (await made(here, kinds=["one_shot"])).baselines
-    assert found.hard == Fraction(1, 2)
+    report = await made(here)
+    (found,) = report.baselines
+    assert (found.kind, found.hard) == ("one_shot", Fraction(1, 2))
+    assert report.problem is not None
+    assert (report.problem[0], type(report.problem[1])) == ("examples", ConfigError)
+    assert await shown(here) == (found,)
 
 
 async def test_no_optimizer(here: Yard) -> None:
@@ -224,16 +261,36 @@ async def test_no_optimizer(here: Yard) -> None:
 async def test_an_optimizer_that_gives_nothing_usable(here: Yard, rewriter: Rewriter) -> None:
     rewriter.reply = "no"
     with pytest.raises(ModelError, match=r"^anthropic/sim gave no usable rewrite: "):
-        await made(here)
+        await made(here, kinds=["one_shot"])
     assert len(rewriter.prompts) == 2  # once more, firmer
     assert here.refs(MEMORY) == {}
+    for kinds in (("examples", "one_shot"), ("one_shot", "examples")):
+        report = await made(here, kinds=kinds)
+        assert [found.kind for found in report.baselines] == ["examples"]
+        assert report.problem is not None
+        assert (report.problem[0], type(report.problem[1])) == ("one_shot", ModelError)
+        assert await shown(here) == report.baselines
+
+
+async def test_one_that_cannot_be_measured_does_not_take_the_other_along(yard: MakeYard) -> None:
+    """The target breaks on what the rewrite says."""
+    rewriter = Rewriter(WORLD.rule(FIRST), WORLD.rule(SECOND), "Be brief.")
+
+    def respond(call: Call) -> Answer:
+        return error(400, "no") if call.protocol == "openai" and "Be brief." in call.system else rewriter(call)
+
+    here = yard(WORLD, responder=respond, config=CONFIG, document=START)
+    report = await made(here, kinds=["one_shot", "examples"])
+    assert [found.kind for found in report.baselines] == ["examples"]
+    assert report.problem is not None
+    assert str(report.problem[1]).startswith("the first 8 attempts all failed; the last: openai/sim: 400")
 
 
 async def test_a_rewrite_keeps_to_the_length_budget_and_examples_do_not(here: Yard, rewriter: Rewriter) -> None:
     rewriter.reply = Rewriter(*WORLD.codes, "a line that is much too long " * 20).reply
     for _ in range(2):  # the second one finds the reply in the cache, and says the same of it
         with pytest.raises(ModelError, match=r"above optimizer\.max_tokens of 40"):
-            await made(here, "optimizer.max_tokens=40")
+            await made(here, "optimizer.max_tokens=40", kinds=["one_shot"])
     assert len(rewriter.prompts) == 2
     (found,) = (await made(here, "optimizer.max_tokens=40", kinds=["examples"])).baselines
     assert (found.edits, found.tokens > 40) == (4, True)
