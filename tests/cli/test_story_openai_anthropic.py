@@ -229,8 +229,8 @@ class TestReaders:
         (status,) = story.json("status")
         assert list(status) == [
             *("name", "document", "branch", "best", "best_score", "base", "base_commit", "merged", "unmeasured_base"),
-            *("unmeasured_commits", "run", "run_step", "run_steps", "running", "run_reason", "accepted", "accepted_run"),
-            *("rejected", "baselines"),
+            *("unmeasured_commits", "run", "run_step", "run_steps", "running", "run_reason", "accepted"),
+            *("accepted_run", "rejected", "baselines"),
         ]
         assert status["branch"] == story.git("rev-parse", BRANCH)
         assert status["best_score"] == float(story.score(story.document(status["best"])))
