@@ -25,7 +25,7 @@ from skillgit.train.spend.estimate_stages import survey
 from skillgit.train.spend.stopping import MEND, Interrupts
 from skillgit.train.start import RUN_SETTINGS, base_of, unfinished
 from skillgit.train.watch.callbacks import Listeners
-from skillgit.train.watch.eventlog import EventLog
+from skillgit.train.watch.eventlog import open_log
 from skillgit.train.watch.trackers import Training, open_tracker
 
 
@@ -64,7 +64,7 @@ def run(
     models = {role: project.config.model(name, role).model for role in ("target", "optimizer")}
     # Before the display begins: a tracker may ask for a key.
     watchers = [open_tracker(t, Training(name, sections, models, project.repo.state_dir)) for t in trackers]
-    listeners = Listeners(watchers if events is None else [*watchers, EventLog(events)])
+    listeners = Listeners(watchers if events is None else [*watchers, open_log(events)])
     try:
         return opened.run(opened.with_session(project, name, work, optimizer=True, yes=yes))
     except (KeyboardInterrupt, asyncio.CancelledError):

@@ -3,6 +3,7 @@ repository that cannot be written, an endpoint that is dead."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -64,9 +65,9 @@ class Waiting:
 
 
 @contextmanager
-def training_in_background(root: Path, server: Server) -> Iterator[subprocess.Popen[str]]:
+def training_in_background(root: Path, server: Server, *more: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "skillgit", *TRAIN],
+        [sys.executable, "-m", "skillgit", *TRAIN, *more],
         cwd=root,
         env={**os.environ, **server.env()},
         stdin=subprocess.DEVNULL,
@@ -177,6 +178,36 @@ def test_a_reader_that_leaves_ends_the_training(root: Path) -> None:
         )
     assert done.stdout.splitlines() == ["note: val has only 8 tasks: one task is 12 points of the score", "141"]
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_reader_of_the_events_that_leaves_or_hangs_holds_no_run_up(root: Path, leaves: bool) -> None:
+    """Nor does it keep signals from it."""
+    pipe = root / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    waiting = Waiting(12)
+    with serve(waiting) as server, training_in_background(root, server, "--events", str(pipe)) as process:
+        assert waiting.reached.wait(60)
+        if leaves:
+            os.close(reader)
+        else:  # full: the next event has no room
+            with contextlib.suppress(BlockingIOError), open(pipe, "wb", 0, opener=at_once) as full:
+                while full.write(b"x" * 512):
+                    pass
+        process.send_signal(signal.SIGINT)
+        waiting.go_on.set()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "finishing the running step" in err
+    assert not leaves or "the event log failed and is told nothing more: BrokenPipeError" in err
+    if not leaves:
+        os.close(reader)
+
+
+def at_once(path: str, flags: int) -> int:
+    return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
 
 
 def test_two_trainings_at_once(root: Path) -> None:

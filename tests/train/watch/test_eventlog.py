@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
+import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -11,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.errors import UsageError
+from skillgit.errors import SkillgitError, UsageError
 from skillgit.models.base import Usage
 from skillgit.train.events import Note, RunStarted, StepFinished, UnitDone
-from skillgit.train.watch.eventlog import EventLog, as_json, read
+from skillgit.train.watch.callbacks import Listeners
+from skillgit.train.watch.eventlog import EventLog, as_json, open_log, read
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 89_000, tzinfo=UTC)
 STEP = StepFinished(
@@ -31,6 +34,7 @@ STEP = StepFinished(
     tokens=900,
     usd=Decimal("0.0120"),
 )
+no_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes there")
 
 
 def test_the_keys_of_a_step() -> None:
@@ -90,3 +94,79 @@ def test_a_file_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
         EventLog(tmp_path / "no" / "events.jsonl")
     with pytest.raises(UsageError, match="name an event log"):
         read(tmp_path / "no")
+
+
+def test_a_file_that_is_no_pipe_is_written_at_once(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "events.jsonl")
+    log(Note("now"))
+    assert [event["text"] for event in read(tmp_path / "events.jsonl")] == ["now"]
+    log.close()
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def told(listeners: Listeners, count: int) -> bool:
+    """Whether so many long events could be told, and the end: what waits for a reader for ever does not end a test."""
+
+    def tell() -> None:
+        for number in range(count):
+            listeners(Note(f"{number} " + "x" * 1000))
+        listeners.close()
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    thread.join(20)
+    return not thread.is_alive()
+
+
+@no_pipes
+def test_a_slow_reader_of_a_pipe_gets_everything(pipe: Path) -> None:
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    log = open_log(pipe)
+    for number in range(500):
+        log(Note(f"{number} " + "x" * 1000))
+    os.set_blocking(reader, True)
+    chunks: list[bytes] = []
+    thread = threading.Thread(target=lambda: chunks.extend(iter(lambda: os.read(reader, 65536), b"")))
+    thread.start()
+    log.close()
+    thread.join(20)
+    os.close(reader)
+    lines = b"".join(chunks).decode().splitlines()
+    assert [line.split('"text": "')[1].split()[0] for line in lines] == [str(number) for number in range(500)]
+
+
+@no_pipes
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_reader_that_leaves_or_hangs_holds_nothing_up(pipe: Path, leaves: bool) -> None:
+    notes: list[str] = []
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    listeners = Listeners([open_log(pipe, patience=0.1), lambda event: notes.append(event.text[:70])])  # type: ignore[union-attr]
+    if leaves:
+        os.close(reader)
+    assert told(listeners, 500)
+    (said,) = [note for note in notes if note.startswith("the event log failed")]
+    assert ("BrokenPipeError" if leaves else "it did not end") in said
+    assert len(notes) == 501
+    if not leaves:
+        os.close(reader)
+
+
+@no_pipes
+def test_a_pipe_that_nobody_reads_is_said_at_once(pipe: Path) -> None:
+    problems: list[str] = []
+
+    def opened() -> None:
+        try:
+            open_log(pipe)
+        except SkillgitError as error:
+            problems.append(str(error))
+
+    thread = threading.Thread(target=opened, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert problems == [f"--events {pipe}: nobody reads it; start its reader first"]
