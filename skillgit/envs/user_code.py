@@ -16,6 +16,7 @@ from types import ModuleType, TracebackType
 from skillgit.envs.contract import SPLITS, Ask, Attempt, Environment, Explanation, Score, Split, Task, exact
 from skillgit.envs.declarative import EnvironmentSpec
 from skillgit.errors import ConfigError, EnvironmentFailedError, MeasurementError, SkillgitError
+from skillgit.models.endpoint import well_formed
 
 FILE_NAME = "env.py"
 CLASS_NAME = "Environment"
@@ -38,7 +39,7 @@ class Border:
     def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: TracebackType | None) -> None:
         if isinstance(raised, SkillgitError) or not isinstance(raised, Exception | SystemExit):
             return
-        said = " ".join(str(raised).split())[:300]
+        said = _text(" ".join(str(raised).split())[:300])
         line = _line_in(raised, self._where)
         message = f"{self._where}{line}: {type(raised).__name__}" + (f": {said}" if said else "")
         raise self._error(message, mend="mend the environment's code") from raised
@@ -54,6 +55,11 @@ def _line_in(raised: BaseException, where: str) -> str:
     if isinstance(raised, SyntaxError) and raised.lineno and Path(raised.filename or "").name == name:
         return f":{raised.lineno}"
     return found
+
+
+def _text(value: object) -> str:
+    """Text that can be written as UTF-8, whatever it was."""
+    return well_formed(str(value))
 
 
 def load_own(spec: EnvironmentSpec) -> Environment:
@@ -104,7 +110,7 @@ class GuardedEnvironment:
         self._tasks = {split: tuple(inner.tasks(split)) for split in SPLITS}
         if not all(isinstance(task, Task) for split in SPLITS for task in self._tasks[split]):
             raise TypeError("tasks returned something else than Task objects")
-        self._facts = (str(inner.description), str(inner.digest), str(inner.scorer))
+        self._facts = (_text(inner.description), str(inner.digest), _text(inner.scorer))
 
     @property
     def description(self) -> str:
@@ -132,14 +138,22 @@ class GuardedEnvironment:
                 attempt = await self._inner.attempt(skill, task, target)
                 if not isinstance(attempt, Attempt):
                     raise TypeError(f"attempt returned {type(attempt).__name__}, not an Attempt")
-                score = Score(exact(attempt.score.hard), exact(attempt.score.soft), str(attempt.score.reason))
-                return dataclasses.replace(attempt, score=score)
+                score = Score(exact(attempt.score.hard), exact(attempt.score.soft), _text(attempt.score.reason))
+                return dataclasses.replace(
+                    attempt,
+                    reply=_text(attempt.reply),
+                    answer=_text(attempt.answer),
+                    score=score,
+                    calls=tuple(_text(name) for name in attempt.calls),
+                    transcript=tuple(dataclasses.replace(turn, text=_text(turn.text)) for turn in attempt.transcript),
+                )
         except MeasurementError as error:
             raise EnvironmentFailedError(f"{self._where}: {error.message}", mend=error.mend) from None
 
     def explain(self, task: Task, attempt: Attempt) -> Explanation:
         with Border(self._where, EnvironmentFailedError):
-            return self._inner.explain(task, attempt)
+            found = self._inner.explain(task, attempt)
+            return dataclasses.replace(found, text=_text(found.text))
 
     async def close(self) -> None:
         with Border(self._where, EnvironmentFailedError):

@@ -14,6 +14,9 @@ from skillgit.errors import ReplyError
 from skillgit.models.base import Json
 from skillgit.models.jsontext import MEND, Found, find_values
 
+MOST = 10**6
+"""No number that a reply is asked for is as large."""
+
 _EDIT_FIELDS = {"op", "target", "content", "reason", "support"}
 _PATCH_WORDS = re.compile(r"\b(?:edits|op)[\"']?\s*:")
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
@@ -76,6 +79,24 @@ def parse_object(reply: str) -> dict[str, Json]:
     if not isinstance(found.value, dict):
         raise _error(f"the reply's JSON cannot be read for sure: {_start(found.text)}")
     return found.value
+
+
+def whole(value: Json) -> int | None:
+    """A whole number as models write it: `2`, `2.0`, `"2"`, `"2 edits"`; None where it is none.
+
+    What is further than `MOST` from 0 comes back as `MOST` or `-MOST`: all that is counted here is far below, and a
+    number of 400 digits fits no float, one of 5,000 no `int()`.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(-MOST, min(value, MOST))
+    if isinstance(value, float):
+        return whole(int(value)) if value.is_integer() else None
+    match = re.match(r"\s*(-?)(\d++)(?!\.)", value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    digits = match[2].lstrip("0") or "0"
+    size = int(digits) if len(digits) <= len(str(MOST)) else MOST
+    return whole(-size if match[1] else size)
 
 
 def _candidates(reply: str) -> list[Found]:

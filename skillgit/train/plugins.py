@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from skillgit.errors import ConfigError, SkillgitError
+from skillgit.models.endpoint import well_formed
 from skillgit.strictyaml import nearest
 
 GATES = "skillgit.gates"
@@ -36,7 +37,7 @@ class Border:
     def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: TracebackType | None) -> None:
         if isinstance(raised, SkillgitError) or not isinstance(raised, Exception | SystemExit):
             return
-        said = " ".join(str(raised).split())[:300]
+        said = well_formed(" ".join(str(raised).split())[:300])
         message = f"{self._where}: {type(raised).__name__}" + (f": {said}" if said else "")
         raise ConfigError(message, mend="mend or update the plugin") from raised
 

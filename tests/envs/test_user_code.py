@@ -167,3 +167,30 @@ async def test_errors_of_the_target_and_cancellation_pass(tmp_path) -> None:
         await found.attempt("", found.tasks("train")[0], dead)
     with pytest.raises(asyncio.CancelledError):
         await found.attempt("", found.tasks("train")[0], stopped)
+
+
+HALF = """
+async def attempt(self, skill, task, target):
+    reply = await target(self.request(skill, task))
+    turns = (Turn("user", "u\\ud800"),)
+    return Attempt("r\\ud800", "a\\ud800", Score(1, 1, "s\\ud800"), reply.usage, ("c\\ud800",), turns)
+
+def explain(self, task, attempt):
+    return Explanation("reason", "e\\ud800")
+"""
+
+
+async def test_text_that_cannot_be_written_is_made_so(tmp_path) -> None:
+    """Evidence, prompts and journals are UTF-8."""
+    code = "from skillgit.models.base import Turn\nfrom skillgit.envs.contract import *\n" + own(HALF)
+    found = load(write(tmp_path, code))
+    task = found.tasks("train")[0]
+    attempt = await found.attempt("", task, Target("x"))
+    assert (attempt.reply, attempt.answer, attempt.score.reason, attempt.calls, attempt.transcript[0].text) == (
+        "r\ufffd",
+        "a\ufffd",
+        "s\ufffd",
+        ("c\ufffd",),
+        "u\ufffd",
+    )
+    assert found.explain(task, attempt).text == "e\ufffd"

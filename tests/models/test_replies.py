@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from skillgit.errors import ReplyError
 from skillgit.models import Patch, RawEdit, parse_object, parse_patch
+from skillgit.models.replies import MOST, whole
 
 CASES = yaml.safe_load((Path(__file__).parents[1] / "cases" / "replies.yaml").read_text(encoding="utf-8"))
 APPEND_X = '{"edits": [{"op": "append", "content": "x"}]}'
@@ -280,6 +281,20 @@ def test_an_object_survives_its_json_and_its_beginnings_do_not(value: dict[str, 
     assert parse_object(f"So:\n{reply}\nDone.") == value
     with pytest.raises(ReplyError):
         parse_object(reply[:-1])
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (3, 3), (-4, -4), (2.0, 2), ("2", 2), (" -12 edits", -12), ("0007", 7), ("000", 0), ("\u0663", 3),
+        (10**399, MOST), (-(10**399), -MOST), (1e300, MOST), ("9" * 5000, MOST), ("-" + "9" * 5000, -MOST),
+        ("0" * 5000 + "5", 5), ("1000001", MOST),
+        (True, None), (None, None), (1.5, None), ("1.5", None), ("0" * 100_000 + ".", None), ("many", None),
+        ([2], None), ("", None), (float("inf"), None), (float("nan"), None), ("\u00b2", None),
+    ],
+)  # fmt: skip
+def test_a_whole_number(value: Any, number: int | None) -> None:
+    assert whole(value) == number
 
 
 @pytest.mark.parametrize(

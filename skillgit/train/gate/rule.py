@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, get_args
 from skillgit.config import EvaluationSettings
 from skillgit.envs.contract import exact
 from skillgit.errors import ConfigError, MeasurementError
+from skillgit.models.endpoint import well_formed
 from skillgit.train import plugins
 from skillgit.train.gate.bounds import errors_in_reach, margin_in_reach
 
@@ -272,12 +273,13 @@ def _final(
 def _by_rule(rule: Rule, current: Scores, candidate: Scores, settings: GateSettings) -> Verdict:
     """Ask a plugin. What it says is taken, what it reckons is not: scores in the record are always the metric's."""
     sides = [{task: _trials(scores[task]) for task in current} for scores in (current, candidate)]
+    handed = [{task: list(trials) for task, trials in side.items()} for side in sides]  # a plugin may change its own
     where = f"gate_mode: the plugin {settings.mode!r}"
     with plugins.Border(where):
-        said = rule(sides[0], sides[1], settings)
+        said = rule(handed[0], handed[1], settings)
     if not isinstance(said, Verdict) or said.decision not in get_args(Decision) or not str(said.reason).strip():
         raise ConfigError(f"{where} returned {said!r:.200}", mend="return a skillgit.train.gate.Verdict with a reason")
-    return replace(verdict(said.decision, "", *sides), reason=" ".join(str(said.reason).split()))
+    return replace(verdict(said.decision, "", *sides), reason=well_formed(" ".join(str(said.reason).split())))
 
 
 def _verdict(

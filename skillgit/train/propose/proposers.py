@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -14,6 +15,8 @@ from skillgit.document import Edit
 from skillgit.document.edits import OPS
 from skillgit.envs.contract import Environment
 from skillgit.errors import ConfigError
+from skillgit.models.endpoint import well_formed
+from skillgit.models.replies import whole
 from skillgit.train import plugins
 from skillgit.train.propose.examples import examples
 from skillgit.train.propose.optimizer_calls import StepOptimizer
@@ -88,13 +91,19 @@ async def ask_proposer(proposer: Proposer, name: str, context: Context) -> list[
     Raises:
         ConfigError: it raised, or returned what is no list of proposals; names it.
     """
+    handed = replace(context, rollouts=tuple(map(_copied, context.rollouts)))
     with plugins.Border(f"{plugins.PROPOSERS}: {name!r}"):
-        found = list(await proposer.propose(context))
+        found = list(await proposer.propose(handed))
     return [_checked(name, one, rank) for rank, one in enumerate(found[: context.budget])]
 
 
+def _copied(rollout: Rollout) -> Rollout:
+    """A plugin may change what it is handed, and tasks are attempted again."""
+    return replace(rollout, task=replace(rollout.task, fields=copy.deepcopy(dict(rollout.task.fields))))
+
+
 def _checked(name: str, proposal: object, rank: int) -> Proposal:
-    """A plugin's proposal. Its text is judged later, as any edit's is."""
+    """A plugin's proposal, in text that can be written. What it says is judged later, as any edit's is."""
     if not isinstance(proposal, Proposal) or not isinstance(proposal.edit, Edit):
         raise _wrong(
             name, f"returned {type(proposal).__name__}", "return skillgit.train.propose.proposals.Proposal objects"
@@ -105,8 +114,10 @@ def _checked(name: str, proposal: object, rank: int) -> Proposal:
         raise _wrong(name, f"returned an edit with op {edit.op!r}", f"ops are {', '.join(OPS)}, all fields text")
     if proposal.source not in ("failure", "success"):
         raise _wrong(name, f"returned source {proposal.source!r}", "source is failure or success")
-    support = proposal.support if isinstance(proposal.support, int) and proposal.support >= 1 else 1
-    return replace(proposal, edit=replace(edit, support=support), support=support, rank=rank)
+    support = max(whole(proposal.support) or 1, 1) if isinstance(proposal.support, int) else 1
+    target, content, reason = (well_formed(text) for text in (edit.target, edit.content, edit.reason))
+    edit = Edit(edit.op, target, content, reason, support)
+    return Proposal(edit, support, proposal.source, rank, well_formed(str(proposal.batch or "")))
 
 
 def _wrong(name: str, what: str, mend: str) -> ConfigError:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillgit.document.structure import body
 from skillgit.errors import ReplyError
-from skillgit.models.base import Json
-from skillgit.models.replies import parse_object
+from skillgit.models.replies import parse_object, whole
 from skillgit.train.propose.merge_calls import shown_edit
 from skillgit.train.propose.optimizer_calls import StepOptimizer
 from skillgit.train.propose.prompts import count, data
@@ -101,18 +99,8 @@ def _shown(number: int, proposal: Proposal) -> str:
 
 def _read(reply: str) -> tuple[int, str]:
     found = parse_object(reply)
-    rate = _whole(found.get("learning_rate"))
+    rate = whole(found.get("learning_rate"))
     if rate is None:
         raise ReplyError("the reply has no whole number 'learning_rate'", mend="ask again")
     reasoning = found.get("reasoning")
     return rate, reasoning if isinstance(reasoning, str) else ""
-
-
-def _whole(value: Json) -> int | None:
-    """A whole number, also written as `2.0`, `"2"` or `"2 edits"`; a negative one is kept, to be clamped."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return int(value) if float(value).is_integer() else None
-    match = re.match(r"\s*(-?\d{1,6})(?![\d.])", value) if isinstance(value, str) else None
-    return int(match[1]) if match else None

@@ -11,7 +11,7 @@ from skillgit.document.structure import body
 from skillgit.envs.contract import Environment
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Request, Turn
-from skillgit.models.replies import Patch, parse_patch
+from skillgit.models.replies import Patch, parse_patch, whole
 from skillgit.train.events import UnitDone
 from skillgit.train.propose.attempts import attempts_text, is_failure, listed, tagged
 from skillgit.train.propose.compact import compact_request
@@ -193,7 +193,7 @@ def _shows(document: str, task: str, answer: str) -> bool:
 def _proposals(patch: Patch, batch: Minibatch, budget: int) -> list[Proposal]:
     found = []
     for rank, raw in enumerate(patch.edits[:budget]):
-        support = min(max(int(raw.support), 1), len(batch.rollouts)) if raw.support.isdecimal() else 1
+        support = min(max(whole(raw.support) or 1, 1), len(batch.rollouts)) if raw.support.isdecimal() else 1
         edit = Edit(op=raw.op, target=raw.target, content=raw.content, reason=raw.reason, support=support)
         found.append(Proposal(edit, support, batch.source, rank, batch.stage))
     return found

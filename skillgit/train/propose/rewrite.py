@@ -19,7 +19,7 @@ from skillgit.document.rewriting import UNCHANGED, editable_body, with_body
 from skillgit.errors import ReplyError, UnfitReplyError
 from skillgit.execute.pool import map_bounded
 from skillgit.models.base import Json
-from skillgit.models.replies import parse_object
+from skillgit.models.replies import parse_object, whole
 from skillgit.redact import secrets_in
 from skillgit.train.propose.attempts import attempts_text, is_failure, listed, tagged
 from skillgit.train.propose.candidate import Candidate, EditOutcome
@@ -332,8 +332,7 @@ def _suggestions(text: str, batch: Batch, budget: int) -> tuple[list[Proposal], 
         title, instruction = _line(item.get("title")).rstrip(":"), _line(item.get("instruction"))
         if not instruction:
             raise ReplyError("a suggestion of the reply has no 'instruction'")
-        kind, said = _line(item.get("type")).lower(), item.get("support")
-        support = said if isinstance(said, int) and not isinstance(said, bool) else 1
+        kind, support = _line(item.get("type")).lower(), whole(item.get("support")) or 1
         support = min(max(support, 1), len(batch.rollouts))
         content = f"{title}: {instruction}" if title else instruction
         edit = Edit(SUGGEST, content=content, reason=kind if kind in _TYPES else "change", support=support)

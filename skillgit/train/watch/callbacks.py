@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from skillgit.errors import SkillgitError
+from skillgit.models.endpoint import well_formed
 from skillgit.train.events import Event, Listener, Note
 
 
@@ -27,9 +28,9 @@ def _failure(call: Callable[[], Any]) -> str | None:
     try:
         call()
     except SkillgitError as error:
-        return str(error)
+        return well_formed(str(error))
     except Exception as error:  # noqa: BLE001 - see above
-        return f"{type(error).__name__}: {error}".rstrip(": ")
+        return well_formed(f"{type(error).__name__}: {error}".rstrip(": "))
     return None
 
 

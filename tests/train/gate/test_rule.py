@@ -403,6 +403,29 @@ def test_a_plugin_that_returns_no_verdict(said: Any) -> None:
         decide({"a": 0}, {"a": 1}, GateSettings("mine", rule=lambda *_: said))
 
 
+def test_what_a_plugin_changes_does_not_reach_the_record() -> None:
+    """The verdict's numbers are those of the scores that it was handed, whatever it leaves of them."""
+    current, candidate = {"a": [0, 0], "b": [1, 1]}, {"a": [1, 0], "b": [0, 0]}
+    as_they_are = decide(current, candidate, GateSettings("mine", rule=rule_of("accept", [])))
+
+    def rude(before: Any, after: Any, chosen: GateSettings) -> Verdict:
+        said = verdict_of("accept", "as I like it", before, after)
+        after["a"][:] = [1, 1]
+        after["b"] = [1, 1]
+        before.clear()
+        return said
+
+    assert decide(current, candidate, GateSettings("mine", rule=rude)) == as_they_are
+    assert (as_they_are.score, as_they_are.before, as_they_are.lost) == (Fraction(1, 4), HALF, ("b",))
+
+
+def test_a_reason_that_cannot_be_written_is_made_so() -> None:
+    def rule(before: Scores, after: Scores, chosen: GateSettings) -> Verdict:
+        return verdict_of("accept", "half \ud800 of it\n", before, after)
+
+    assert decide({"a": 0}, {"a": 1}, GateSettings("mine", rule=rule)).reason.startswith("half \ufffd of it (1 better")
+
+
 def test_a_plugin_that_raises_is_named() -> None:
     def rule(current: Scores, candidate: Scores, chosen: GateSettings) -> Verdict:
         raise KeyError("b")

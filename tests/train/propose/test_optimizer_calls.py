@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from support import optimizer
 from support.training import MemoryCache, ScriptedModel
 
+from skillgit.document import Edit
 from skillgit.errors import ModelError, ReplyError
 from skillgit.models.base import Reply, Request, Turn, Usage
-from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, no_doubt
+from skillgit.train.propose.aggregate import aggregate
+from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer, no_doubt
+from skillgit.train.propose.proposals import Proposal
+from skillgit.train.propose.rate import StepEvidence, autonomous_rate
+from skillgit.train.propose.reflect import Memory, Minibatch, reflect
+from skillgit.train.propose.rewrite import Recall, suggest
+from skillgit.train.propose.select import select
 
 REQUEST = Request("You improve documents.", (Turn("user", "Here are attempts."),))
 
@@ -156,3 +166,55 @@ async def test_what_is_kept_but_no_longer_readable_is_asked_again() -> None:
     again = Bench(["8"], bench.cache)
     assert await again.ask() == 8
     assert (again.log.usable, again.log.unusable) == (1, 0)
+
+
+EDITS = [Proposal(Edit("replace", "- a", name), 1, "failure", 0) for name in "xyz"]
+BATCHES = [Minibatch("failure", 1, (optimizer.rollout("a", 0), optimizer.rollout("b", 0)))]
+
+
+async def reflecting(asked: StepOptimizer) -> int:
+    found = await reflect(asked, "# Rules\n", BATCHES, 4, Memory(), lambda _: None)
+    return sum(p.support for p in found.proposals)
+
+
+async def suggesting(asked: StepOptimizer) -> int:
+    found = await suggest(asked, "# Rules\n", BATCHES, 4, Recall())
+    return sum(p.support for p in found.proposals)
+
+
+async def rating(asked: StepOptimizer) -> int:
+    return (await autonomous_rate(EDITS, "# Rules\n", StepEvidence(2, "0", "0"), 2, asked)).edits
+
+
+async def selecting(asked: StepOptimizer) -> int:
+    return len((await select(EDITS, 2, "# Rules\n", asked)).chosen)
+
+
+async def merging(asked: StepOptimizer) -> int:
+    return (await aggregate(EDITS, "# Rules\n\n- a\n", asked, 8)).kept[0].support
+
+
+NUMBERS = [
+    "9" * 5000, "-" + "9" * 5000, "\u0663" * 5000, "e" + "9" * 5000, "1" + "0" * 4400 + ".0", "\u00b2",
+    10**399, -(10**399), 10**4000, 1e300, -1, 0, [10**399], ["9" * 5000, 10**4000],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", [reflecting, suggesting, rating, selecting, merging])
+@pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
+async def test_no_number_of_a_reply_breaks_a_stage(
+    tmp_path: Path, stage: Callable[[StepOptimizer], Awaitable[int]], number: Any
+) -> None:
+    """What a reply counts with is a model's word: it is bounded by what there is, whatever its size and form."""
+    edit = {"op": "replace", "target": "- a", "content": "x", "support": number}
+    reply = {
+        "edits": [edit],
+        "suggestions": [{"type": "add", "title": "t", "instruction": "i", "support": number}],
+        "learning_rate": number,
+        "selected": [number, *(number if isinstance(number, list) else [])],
+    }
+    bench = optimizer.Bench(tmp_path, [reply, reply])
+    assert 0 <= await stage(bench.optimizer) <= 3
+    assert len(bench.requests) >= 1
+    again = await stage(bench.optimizer) if bench.log.usable else 0
+    assert 0 <= again <= 3, "the kept reply is read as it was"

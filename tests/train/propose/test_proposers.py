@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from support.optimizer import Bench, rollout
 
 from skillgit.document import Edit
 from skillgit.errors import ConfigError, ModelError
-from skillgit.train.propose.proposals import Proposal
+from skillgit.train.propose.proposals import Proposal, weight
 from skillgit.train.propose.proposers import Context, Proposer, ask_proposer, find_proposer
 from skillgit.train.scoring.scores import HARD
 
@@ -100,6 +101,27 @@ async def test_support_and_rank_hold_whatever_was_returned(tmp_path: Path) -> No
     assert [(p.support, p.edit.support, p.rank) for p in found] == [(2, 2, 0), (1, 1, 1), (1, 1, 2)]
 
 
+async def test_what_it_returns_can_be_written_to_the_journal(tmp_path: Path) -> None:
+    half = Proposal(Edit("append", "t\ud800", "c\udfff", "r\ud83d"), 10**5000, "failure", 0, "b\ud800", "x", "y")  # type: ignore[arg-type]
+    other = replace(GOOD, batch=None, support=True)  # type: ignore[arg-type]
+    found = await ask_proposer(Fixed([half, other]), "x", context(Bench(tmp_path)))
+    json.dumps([asdict(p) for p in found], ensure_ascii=False).encode()
+    assert (found[0].edit.target, found[0].edit.content, found[0].edit.reason) == ("t\ufffd", "c\ufffd", "r\ufffd")
+    assert sorted(found, key=weight) == found
+
+
+async def test_what_it_changes_stays_its_own(tmp_path: Path) -> None:
+    class Rude:
+        async def propose(self, context: Context) -> Sequence[Proposal]:
+            for one in context.rollouts:
+                one.task.fields.clear()  # type: ignore[attr-defined]
+            return [GOOD]
+
+    given = context(Bench(tmp_path))
+    assert await ask_proposer(Rude(), "x", given)
+    assert all(one.task.fields for one in given.rollouts)
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
@@ -108,6 +130,7 @@ async def test_support_and_rank_hold_whatever_was_returned(tmp_path: Path) -> No
         ([replace(GOOD, edit=Edit("upsert", content="x"))], "'x' returned an edit with op 'upsert'"),
         ([replace(GOOD, source="dream")], "'x' returned source 'dream'"),
         (ValueError("no luck\nat all"), "'x': ValueError: no luck at all"),
+        (ValueError("half \ud800"), "'x': ValueError: half \ufffd"),
     ],
 )
 async def test_what_is_no_proposal_stops_the_run_and_names_the_plugin(tmp_path: Path, found: Any, said: str) -> None:

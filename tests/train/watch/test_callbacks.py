@@ -81,6 +81,15 @@ def test_the_display_is_told_first_and_may_fail() -> None:
         listeners(EVENT)
 
 
+def test_what_a_listener_says_can_be_written() -> None:
+    watcher = Watcher()
+    listeners = Listeners([Broken(ValueError("half \ud800")), Broken(SkillgitError("half \ud800")), watcher])
+    listeners(EVENT)
+    listeners(EVENT)
+    said = [note.rpartition(": ")[2] for note in watcher.notes if "failed" in note]
+    assert said == ["half \ufffd", "half \ufffd"]
+
+
 def test_one_that_failed_is_closed_in_the_end_once() -> None:
     ends: list[str] = []
 
