@@ -10,7 +10,7 @@ from typing import Any
 
 from skillgit.document.length import length
 from skillgit.envs.contract import Task, exact
-from skillgit.errors import MeasurementError, ModelError
+from skillgit.errors import MeasurementError, ModelError, SkillgitError
 from skillgit.models.usage import Ledger
 from skillgit.store.locks import SkillLock
 from skillgit.store.notes import add_note
@@ -19,7 +19,7 @@ from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.history import records
 from skillgit.train.archive.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
 from skillgit.train.archive.messages import Place, epoch_message
-from skillgit.train.archive.record import Moves, rollout_evidence, write_step
+from skillgit.train.archive.record import OPTIMIZER, Moves, keep_evidence, rollout_evidence, write_step
 from skillgit.train.events import Note, StageStarted, StepFinished
 from skillgit.train.propose.optimizer_calls import MOST_UNUSABLE, CallLog
 from skillgit.train.propose.rules import Rules
@@ -44,6 +44,8 @@ class Run:
         measured: val measurements by blob: the incumbent's and the best document's.
         patterns: what failures of this epoch had in common. memory: the meta memory. Both are the optimizer's text,
             so they live in the evidence and not in the journal.
+        unusable, answered: as in the state, with the running step's calls. problem: what was wrong with the last reply
+            that could not be used.
     """
 
     session: Session
@@ -55,6 +57,8 @@ class Run:
     patterns: list[str] = field(default_factory=list)
     memory: str = ""
     unusable: int = 0
+    answered: bool = False
+    problem: str = ""
     evidence: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
@@ -227,6 +231,8 @@ class Run:
     def note_unusable(self, log: CallLog) -> None:
         """Say that replies could not be used; one that could shows that the optimizer works."""
         self.unusable = 0 if log.usable else self.state.unusable
+        self.answered = self.state.answered or log.usable > 0
+        self.problem = log.last_problem or self.problem
         if log.unusable:
             self.session.tell(
                 Note(f"{log.unusable} of the optimizer's replies could not be used; the last: {log.last_problem}")
@@ -241,11 +247,40 @@ class Run:
         self.note_unusable(log)
         self.unusable += 0 if log.usable else log.unusable
         if self.unusable >= MOST_UNUSABLE:
-            name = self.session.model_names["optimizer"]
-            raise ModelError(
-                f"{name} gave no usable reply {self.unusable} times in a row; the last: {log.last_problem}",
-                mend="choose another optimizer or mend the endpoint, then run the same command again",
-            )
+            raise self._broken()
+
+    @property
+    def unheard(self) -> bool:
+        """Whether the running step asked the optimizer and had no usable reply."""
+        return self.unusable > self.state.unusable
+
+    def refuse_unheard(self, state: RunState) -> None:
+        """A run whose optimizer is broken does not end as one that had its chances.
+
+        Below `MOST_UNUSABLE`, one reply that cannot be used is chance, and its step is lost. At the end of all epochs
+        it is not, where none was ever usable, or where another one went before it: the step is not written, so that
+        the same command asks again. A step that asked nothing has nothing to ask again.
+
+        Raises:
+            ModelError: so it is.
+        """
+        if state.reason == ALL_DONE and self.unheard and (self.unusable > 1 or not self.answered):
+            raise self._broken()
+
+    def _broken(self) -> ModelError:
+        """The error for an optimizer that gives nothing usable; its replies are kept where it says."""
+        name, count = self.session.model_names["optimizer"], self.unusable
+        entries, mend = self.evidence.get(OPTIMIZER, []), ""
+        try:
+            ref = keep_evidence(self.session, self.lock, self.info, self.state.step + 1, {OPTIMIZER: entries})
+            mend = f"see them with `git show {ref}:{OPTIMIZER}`; "
+        except SkillgitError as error:  # what it is about has to be said all the same
+            self.session.tell(Note(f"the replies could not be kept: {error}"))
+        times = f"{count} time{'' if count == 1 else 's'} in a row"
+        return ModelError(
+            f"{name} gave no usable reply {times}; the last: {self.problem}",
+            mend=f"{mend}choose another optimizer or mend the endpoint, then run the same command again",
+        )
 
     async def adopt_tip(self) -> bool:
         """People's commits on the branch: theirs becomes the incumbent, even when it scores lower; best stays.

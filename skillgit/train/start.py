@@ -129,7 +129,7 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
     first_step = (last.state.epoch - 1) * run.steps_per_epoch + 1
     run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
     run.memory = history.memory(session.repo, session.refs.evidence(last.info.run))
-    run.unusable = last.state.unusable
+    run.unusable, run.answered = last.state.unusable, last.state.answered
     await run.adopt_tip() if same else await _measure_anew(run)
     return run
 
@@ -186,6 +186,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
         best_commit=best or tip,
         val=session.val_digest,
         target=session.target_identity,
+        answered=False,
         rejected=list(last.state.rejected) if last is not None and same else [],
     )
     run = Run(session, lock, info, state, None, measured)

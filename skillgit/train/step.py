@@ -186,12 +186,19 @@ def _spare(run: Run, bout: Bout, contenders: Sequence[Contender]) -> Spare:
 
 
 async def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:
-    """Bring the state forward and write the step; the epoch's last step brings its tag."""
+    """Bring the state forward and write the step; the epoch's last step brings its tag.
+
+    Raises:
+        ModelError: the run would be over, and its optimizer is broken.
+    """
     run = step.run
     state = replace(state)
-    state.step, state.unusable = step.number, run.unusable
+    state.step, state.unusable, state.answered = step.number, run.unusable, run.answered
+    if run.unheard and record.decision == "none":
+        state.barren = run.state.barren  # broken is never "no improvement"
     state.idle = 0 if any(failed(r, run.session.metric) for r in step.rollouts) else state.idle + 1
     state.reason = run.end_reason(state) or ""
+    run.refuse_unheard(state)
     whole = step.number % run.steps_per_epoch == 0
     over = state.reason not in ("", ALL_DONE)
     if whole and not over and is_due(run, state):

@@ -57,10 +57,12 @@ class RunState:
         closing: the epoch's steps are done, its slow update and its tag are not.
         tried: blobs rejected in this run.
         rejected: short texts of rejected candidates, earlier runs' included, for reflection on the same document.
-        idle: steps in a row in which nothing failed. barren: steps in a row without an accepted candidate.
+        idle: steps in a row in which nothing failed. barren: steps in a row without an accepted candidate; those
+            whose replies could not be used do not count.
         pool: blobs of documents that may be parents, with `train.parent: pareto`. merged: pairs of them that were
             merged, `blob+blob`.
         unusable: optimizer calls in a row without a usable reply. indecisive: verdicts in a row.
+        answered: whether the optimizer gave any usable reply in this run; True where an older version did not say.
     """
 
     tip: str
@@ -82,6 +84,7 @@ class RunState:
     idle: int = 0
     barren: int = 0
     unusable: int = 0
+    answered: bool = True
     indecisive: int = 0
     accepted_count: int = 0
     rejected_count: int = 0

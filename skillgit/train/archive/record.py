@@ -90,7 +90,7 @@ def write_step(
         RefMovedError: a ref no longer had its expected value; nothing moved.
     """
     repo, refs = session.repo, session.refs
-    updates = [*moves.updates, *_evidence(session, info, record, evidence)]
+    updates = [*moves.updates, *_evidence(session, info, record.step, evidence)]
     record.refs = [[update.ref, update.old, update.new] for update in updates]
     files = to_files(info, state, record, scores)
     tree = tree_of(repo, files)
@@ -141,15 +141,30 @@ def rollout_evidence(rollouts: Sequence[Rollout], blob: str) -> list[dict[str, A
     return rows
 
 
+def keep_evidence(
+    session: Session, lock: SkillLock, info: RunInfo, step: int, evidence: Mapping[str, list[dict[str, Any]]]
+) -> str:
+    """Transcripts of a step that is not written, for diagnosis; where it is taken again, its own come on top.
+
+    Returns: the ref that has them at its tip.
+
+    Raises:
+        RefMovedError, RefusedError: as `write_step`.
+    """
+    message = f"skillgit: step {step}: evidence of what stopped it"
+    commit_refs(session.repo, _evidence(session, info, step, evidence), message, lock=lock)
+    return session.refs.evidence(info.run)
+
+
 def _evidence(
-    session: Session, info: RunInfo, record: StepRecord, evidence: Mapping[str, list[dict[str, Any]]]
+    session: Session, info: RunInfo, step: int, evidence: Mapping[str, list[dict[str, Any]]]
 ) -> list[RefUpdate]:
     files = {name: _lines(rows) for name, rows in evidence.items() if rows}
     if not files:
         return []
     repo, ref = session.repo, session.refs.evidence(info.run)
     old = repo.read_ref(ref)
-    message = f"skillgit evidence: {info.skill} step {record.step}\n"
+    message = f"skillgit evidence: {info.skill} step {step}\n"
     new = repo.objects.write_commit(tree_of(repo, files), [old] if old else [], message)
     return [RefUpdate(ref, old, new)]
 

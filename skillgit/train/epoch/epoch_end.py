@@ -182,7 +182,7 @@ def _built(before: Placed, guidance: str, pairs: Sequence[Pair], epoch: int) -> 
 
 
 async def _finish(run: Run, record: StepRecord, state: RunState, keeps: Sequence[str], moves: Moves) -> None:
-    state = replace(state, unusable=run.unusable, closing=False)
+    state = replace(state, unusable=run.unusable, answered=run.answered, closing=False)
     state.reason = run.end_reason(state) or ""
     state.status = "finished" if state.reason else "running"
     run.end_epoch(moves, record, state)
