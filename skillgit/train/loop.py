@@ -15,6 +15,7 @@ from skillgit.train.checks import check_settings
 from skillgit.train.epoch.epoch_end import close_epoch
 from skillgit.train.events import Note, RunFinished
 from skillgit.train.gate import calibrate
+from skillgit.train.gate.noise import small_val_note
 from skillgit.train.gate.settling import MOST_INDECISIVE
 from skillgit.train.propose.drafting import Drafter
 from skillgit.train.propose.optimizer_calls import OptimizerCalls
@@ -168,6 +169,9 @@ def _say_what_limits(session: Session) -> None:
     tasks = len(session.val)
     if tasks < SMALL_VAL:
         session.tell(Note(f"val has only {tasks} tasks: one task is {100 / tasks:.0f} points of the score"))
+    least = small_val_note(tasks, session.settings.evaluation)
+    if least is not None:
+        session.tell(Note(least))
     calibration = calibrate.find(session)
     noise = calibrate.warning(calibration, session.settings.evaluation) if calibration is not None else None
     if noise is not None:
