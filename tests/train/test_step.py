@@ -100,8 +100,9 @@ async def test_an_early_rejection_records_what_it_could_have_reached(yard: MakeY
     last = step.commits[-1]
     assert training.trailer(here.root, last, "Skill-Score-Max") == "0.500000"
     assert training.trailer(here.root, last, "Skill-Score") == ""
-    # Racing: the eight that decide instead of all sixteen.
-    assert step.cost["calls"] == 8 + 2 + 8
+    # The batch; failures, asked about twice since every code is made up, and successes; and the eight val tasks that
+    # decide instead of all sixteen.
+    assert step.cost["calls"] == 8 + 3 + 8
 
 
 async def test_waves_and_racing_never_change_the_record(yard: MakeYard) -> None:
