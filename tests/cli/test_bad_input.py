@@ -567,8 +567,10 @@ class TestModels:
             there = Place(place.root, server)
             said = there.refused(*TRAIN, code=3, calls=True, moved=True)
             asked = [call for call in server.calls if training.is_reflection(call)]
+        kept = f"refs/skillgit/evidence/topics/{training.journal(place.root).info.run}:optimizer.jsonl"
+        assert text in repos.git(place.root, "show", kept)
         assert said == (
-            f"openai/sim gave no usable reply 3 times in a row; the last: {why}; "
+            f"openai/sim gave no usable reply 3 times in a row; the last: {why}; see them with `git show {kept}`; "
             "choose another optimizer or mend the endpoint, then run the same command again"
         )
         assert len(asked) == 3 * 2, "each is asked once more, firmer"

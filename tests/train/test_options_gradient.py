@@ -12,6 +12,7 @@ from support.server import Call
 from support.training import BRANCH, Yard
 from support.world import SEED_DOCUMENT, TopicWorld
 
+from skillgit.train import checks
 from skillgit.train.propose import drafting
 from skillgit.train.propose.examples import examples
 from skillgit.train.propose.proposers import Context
@@ -103,7 +104,8 @@ async def test_a_plugin_as_proposer(yard: MakeYard, monkeypatch: pytest.MonkeyPa
             found = examples(context.rollouts, context.document, context.environment, 1, context.metric)
             return found.proposals
 
-    monkeypatch.setattr(drafting, "find_proposer", {"reader": Reader()}.__getitem__)
+    for module in (drafting, checks):  # looked for before any call, and then asked
+        monkeypatch.setattr(module, "find_proposer", {"reader": Reader()}.__getitem__)
     made, document = world()
     models = Scripted(made)
     here = start(yard, models, document, "{proposer: reader}")
