@@ -16,7 +16,7 @@ from skillgit.store.locks import SkillLock
 from skillgit.store.notes import add_note
 from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
-from skillgit.train.archive.history import records
+from skillgit.train.archive.history import entries, records
 from skillgit.train.archive.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
 from skillgit.train.archive.messages import Place, epoch_message
 from skillgit.train.archive.record import OPTIMIZER, Moves, keep_evidence, rollout_evidence, write_step
@@ -84,19 +84,22 @@ class Run:
         """Tokens of the document that the run began with."""
         return int(self.info.settings.get("start_length") or length(self.document().text))
 
+    def records(self) -> list[StepRecord]:
+        """The journal so far, oldest first."""
+        return records(self.session.repo, self.journal) if self.journal else []
+
     def rules(self, before: str) -> Rules:
         """What a document that comes from another has to keep to."""
         return Rules(self.session.settings, before, self.start_length)
 
     def failed_before(self, blob: str) -> list[str]:
         """Train tasks that failed with this document in the run's last steps, the newest first."""
-        steps = records(self.session.repo, self.journal) if self.journal else []
         found: dict[str, None] = {}
-        for record in reversed(steps):
+        for _, record in entries(self.session.repo, self.journal) if self.journal else ():
             if record.kind != "step":
                 continue
-            if (record.parent or record.document_before) != blob:
-                break
+            if record.came_from != blob:
+                break  # what is older was of another document as well, and is not read
             for task, trials in scores.decode(record.batch).items():
                 value = trials[0].value(self.session.metric) if trials and trials[0] else None
                 if value is not None and value < 1:
@@ -105,10 +108,9 @@ class Run:
 
     def told(self, epoch: int) -> list[str]:
         """The epoch's steps so far, a line each, for the optimizer."""
-        steps = records(self.session.repo, self.journal) if self.journal else []
         return [
             f"step {r.step}: {len(r.commits)} edits, {r.decision}"
-            for r in steps
+            for r in self.records()
             if r.epoch == epoch and r.kind == "step"
         ]
 
@@ -208,7 +210,7 @@ class Run:
     def _tag(self, moves: Moves, record: StepRecord, state: RunState) -> None:
         repo, refs = self.session.repo, self.session.refs
         ref = refs.epoch_tag(self.info.run, record.epoch)
-        earlier = records(repo, self.journal) if self.journal else []
+        earlier = self.records()
         shown = [
             r for r in (*earlier, record) if r.epoch == record.epoch and r.kind in ("step", "baseline", "slow-update")
         ]
@@ -281,6 +283,18 @@ class Run:
             f"{name} gave no usable reply {times}; the last: {self.problem}",
             mend=f"{mend}choose another optimizer or mend the endpoint, then run the same command again",
         )
+
+    async def rebase(self) -> bool:
+        """`adopt_tip` in the middle of a step: what the step has spent and seen so far stays its own.
+
+        Returns: False where the branch was not what moved.
+        """
+        spent, self.session.ledger = self.session.ledger, Ledger()
+        seen, self.evidence = self.evidence, {}
+        if not await self.adopt_tip():
+            return False
+        self.session.ledger, self.evidence = spent, seen
+        return True
 
     async def adopt_tip(self) -> bool:
         """People's commits on the branch: theirs becomes the incumbent, even when it scores lower; best stays.

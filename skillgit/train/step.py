@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from skillgit.errors import MeasurementError, RefMovedError
-from skillgit.models.usage import Ledger
+from skillgit.errors import RefMovedError
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord
 from skillgit.train.archive.record import Moves, rollout_evidence
 from skillgit.train.epoch.epoch_end import is_due
 from skillgit.train.events import StageStarted
 from skillgit.train.gate.settling import Bout, Contender, contender, measure, refuse_indecisive, settle
-from skillgit.train.propose.drafting import Draft, Drafter, Drafts
+from skillgit.train.propose.attempts import is_failure
+from skillgit.train.propose.drafting import Drafter, Drafts
 from skillgit.train.propose.parents import merged, parent_of
-from skillgit.train.propose.reflect import failed
 from skillgit.train.run import ALL_DONE, Run
 from skillgit.train.schedule import learning_rate
 from skillgit.train.scoring.measure import Spare, attempt_all, trials_of
-from skillgit.train.scoring.rollout import Rollout
+from skillgit.train.scoring.rollout import Rollout, refuse_all_failed
 from skillgit.train.speculation import Guess, unseen
 
 DOUBTFUL = 2
@@ -68,7 +67,7 @@ async def take(step: Step, drafter: Drafter) -> None:
     run = step.run
     await _rollout(step)
     attempts = [*step.rollouts, *await _carried(step)]
-    if any(failed(r, run.session.metric) for r in attempts):
+    if any(is_failure(r, run.session.metric) for r in attempts):
         if run.state.barren >= DOUBTFUL:
             run.guess(Guess(step.parent.text, step.parent.blob))
         step.proposed = await drafter.draft(run, step.number, step.epoch, step.parent, attempts, step.budget)
@@ -79,13 +78,10 @@ async def take(step: Step, drafter: Drafter) -> None:
         try:
             await _gate(step, drafter)
         except RefMovedError:
-            # Somebody moved the branch: on their document the edits are applied and gated again. What this step has
-            # spent and seen so far stays its own. A ref that is not the branch is not ours to settle.
-            spent, run.session.ledger = run.session.ledger, Ledger()
-            seen, run.evidence = run.evidence, {}
-            if not await run.adopt_tip():
+            # Somebody moved the branch: on their document the edits are applied and gated again. A ref that is not the
+            # branch is not ours to settle.
+            if not await run.rebase():
                 raise
-            run.session.ledger, run.evidence = spent, seen
 
 
 async def _rollout(step: Step) -> None:
@@ -105,12 +101,7 @@ async def _rollout(step: Step) -> None:
         spare=lambda free, _: run.guess(guess, free) if run.state.idle else None,
     )
     run.evidence["rollouts.jsonl"] = rollout_evidence(step.rollouts, step.parent.blob)
-    errors = [r.error for r in step.rollouts if r.error is not None]
-    if len(errors) == len(step.rollouts):
-        raise MeasurementError(
-            f"all {len(errors)} attempts of step {step.number} failed; the last: {errors[-1]}",
-            mend="mend it and run the same command again",
-        )
+    refuse_all_failed(step.rollouts, f"of step {step.number}")
 
 
 async def _carried(step: Step) -> list[Rollout]:
@@ -124,7 +115,7 @@ async def _carried(step: Step) -> list[Rollout]:
         return []  # nobody is told there what was rejected: the same edits would come again, in place of new ones
     own = {rollout.task.id for rollout in step.rollouts}
     tasks = {task.id: task for task in session.train if task.id not in own}
-    failures, size = sum(failed(r, session.metric) for r in step.rollouts), session.settings.gradient.minibatch_size
+    failures, size = sum(is_failure(r, session.metric) for r in step.rollouts), session.settings.gradient.minibatch_size
     room = -failures % size if failures else size
     wanted = [ident for ident in run.failed_before(step.parent.blob) if ident in tasks][:room]
     work = [(tasks[ident], 0) for ident in sorted(wanted)]
@@ -148,7 +139,10 @@ async def _gate(step: Step, drafter: Drafter) -> None:
     )
     # Where somebody moved the branch meanwhile, edits go on top of their document; a whole rewrite cannot.
     base = before if step.parent.blob == run.state.incumbent or step.parent.blob not in run.state.pool else step.parent
-    contenders = [await _contender(run, bout, drafter, n, base, step, d) for n, d in _numbered(step.proposed.drafts)]
+    contenders = []
+    for number, draft in enumerate(step.proposed.drafts, start=1):
+        built, reason = await drafter.update(run, step.number, base, draft)
+        contenders.append(contender(run, bout, number, built, base.blob, reason))
     both = merged(run)
     if both is not None:
         contenders.append(contender(run, bout, run.session.settings.optimizer.proposals + 2, both[0], before.blob))
@@ -158,17 +152,6 @@ async def _gate(step: Step, drafter: Drafter) -> None:
         settled.state.merged = [*settled.state.merged, "+".join(both[1])]
     await _finish(step, settled.record, settled.state, settled.keeps, settled.moves)
     refuse_indecisive(run.state, settled.record)
-
-
-def _numbered(drafts: Sequence[Draft]) -> list[tuple[int, Draft]]:
-    return list(enumerate(drafts, start=1))
-
-
-async def _contender(
-    run: Run, bout: Bout, drafter: Drafter, number: int, base: Placed, step: Step, draft: Draft
-) -> Contender:
-    built, reason = await drafter.update(run, step.number, base, draft)
-    return contender(run, bout, number, built, base.blob, reason)
 
 
 def _spare(run: Run, bout: Bout, contenders: Sequence[Contender]) -> Spare:
@@ -192,11 +175,10 @@ async def _finish(step: Step, record: StepRecord, state: RunState, keeps: Sequen
         ModelError: the run would be over, and its optimizer is broken.
     """
     run = step.run
-    state = replace(state)
     state.step, state.unusable, state.answered = step.number, run.unusable, run.answered
     if run.unheard and record.decision == "none":
         state.barren = run.state.barren  # broken is never "no improvement"
-    state.idle = 0 if any(failed(r, run.session.metric) for r in step.rollouts) else state.idle + 1
+    state.idle = 0 if any(is_failure(r, run.session.metric) for r in step.rollouts) else state.idle + 1
     state.reason = run.end_reason(state) or ""
     run.refuse_unheard(state)
     whole = step.number % run.steps_per_epoch == 0

@@ -19,6 +19,9 @@ D = TypeVar("D", "RunInfo", "RunState", "StepRecord")
 
 FORMAT = 1
 
+ACCEPTED = ("accept-best", "accept", "forced")
+"""Decisions that make a candidate the incumbent."""
+
 
 def exact_text(number: Fraction | None) -> str | None:
     """`num/den`, as records keep a score."""
@@ -136,6 +139,16 @@ class StepRecord:
     candidate: int = 1
     parent: str = ""
     others: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def came_from(self) -> str:
+        """The blob that the document came from: its parent's, or the incumbent's."""
+        return self.parent or self.document_before
+
+    @property
+    def accepted(self) -> bool:
+        """Whether its document became the incumbent."""
+        return self.decision in ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)

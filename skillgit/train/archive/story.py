@@ -66,7 +66,7 @@ class Entry:
             "edits": record.edits,
             "commits": record.commits,
             "document": record.document,
-            "parent": record.parent or record.document_before,
+            "parent": record.came_from,
             "gained": record.gained,
             "lost": record.lost,
             "cost": {key: record.cost.get(key) for key in ("calls", "tokens", "usd")},

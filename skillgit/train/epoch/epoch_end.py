@@ -13,11 +13,10 @@ from dataclasses import replace
 from skillgit.document import Edit
 from skillgit.document.regions import guidance as written
 from skillgit.envs.contract import Task
-from skillgit.errors import MeasurementError, RefMovedError
+from skillgit.errors import RefMovedError
 from skillgit.execute.pool import map_bounded
-from skillgit.models.usage import Ledger
 from skillgit.redact import redact
-from skillgit.train.archive import documents, history
+from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord
 from skillgit.train.archive.record import META, OPTIMIZER, Moves, rollout_evidence
@@ -30,7 +29,7 @@ from skillgit.train.gate.settling import Bout, contender, measure, refuse_indeci
 from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
 from skillgit.train.run import Run
-from skillgit.train.scoring.rollout import Rollout
+from skillgit.train.scoring.rollout import Rollout, refuse_all_failed
 from skillgit.train.speculation import Guess
 
 KIND = "slow-update"
@@ -73,11 +72,8 @@ async def close_epoch(run: Run, calls: OptimizerCalls) -> None:
                 guidance, reason = None, CHANGED
             await _gate(run, guidance, pairs, reason)
         except RefMovedError:
-            spent, session.ledger = session.ledger, Ledger()
-            seen, run.evidence = run.evidence, {}
-            if not await run.adopt_tip():
+            if not await run.rebase():
                 raise
-            session.ledger, run.evidence = spent, seen
     if memory is not None:
         run.memory = redact(memory)
 
@@ -101,12 +97,7 @@ async def _compare(run: Run, previous: Placed, current: Placed) -> list[Pair]:
             order, tried, len(found), chosen.slow_update_samples, chosen.longitudinal_pair_policy
         )
     run.evidence["rollouts.jsonl"] = [*rollout_evidence(before, previous.blob), *rollout_evidence(after, current.blob)]
-    errors = [r.error for r in (*before, *after) if r.error is not None]
-    if errors and len(errors) == len(before) + len(after):
-        raise MeasurementError(
-            f"all {len(errors)} attempts at the end of epoch {state.epoch} failed; the last: {errors[-1]}",
-            mend="mend it and run the same command again",
-        )
+    refuse_all_failed([*before, *after], f"at the end of epoch {state.epoch}")
     return found
 
 
@@ -128,8 +119,7 @@ async def _attempt(
 
 def _known(run: Run, blobs: set[str]) -> set[str]:
     """Tasks that the run's steps attempted under one of the documents, by its journal: they cost nothing again."""
-    steps = history.records(run.session.repo, run.journal) if run.journal else []
-    return {task for record in steps if (record.parent or record.document_before) in blobs for task in record.batch}
+    return {task for record in run.records() if record.came_from in blobs for task in record.batch}
 
 
 async def _ask(

@@ -12,7 +12,7 @@ from skillgit.document.structure import body
 from skillgit.errors import MeasurementError
 from skillgit.redact import redact, redact_json
 from skillgit.train.archive.documents import Placed
-from skillgit.train.archive.journal import RunState, StepRecord, exact_number, exact_text
+from skillgit.train.archive.journal import ACCEPTED, RunState, StepRecord, exact_number, exact_text
 from skillgit.train.archive.messages import verdict_trailers
 from skillgit.train.archive.record import Moves, rollout_evidence, write_candidate
 from skillgit.train.events import StageStarted, UnitDone
@@ -27,7 +27,6 @@ from skillgit.train.scoring.scores import Measurement, by_metric
 MOST_INDECISIVE = 3
 """Verdicts in a row without enough scores after which a run stops (exit code 3)."""
 
-_ACCEPTED = ("accept-best", "accept", "forced")
 _IN_RECORD = ("cost", "models", "others", "batch", "dropped", "refs")
 
 
@@ -142,7 +141,7 @@ def settle(run: Run, bout: Bout, contenders: Sequence[Contender]) -> Settled:
     measured = [c for c in contenders if c.gated is not None]
     for c in measured:
         c.decision = _decision(run, bout, c)
-    winner = max((c for c in measured if c.decision in _ACCEPTED), key=_height, default=None)
+    winner = max((c for c in measured if c.decision in ACCEPTED), key=_height, default=None)
     state, moves, keeps = replace(run.state), Moves(), list[str]()
     records = {c.number: _write(run, bout, c, winner) for c in measured}
     for c in measured:
@@ -208,7 +207,7 @@ def _write(run: Run, bout: Bout, c: Contender, winner: Contender | None) -> Step
         raise AssertionError("only measured candidates are written")
     session, verdict = run.session, c.gated.verdict
     reason = verdict.reason if c.decision != "forced" else f"forced: the gate would {_would(verdict)}: {verdict.reason}"
-    if winner is not None and c is not winner and c.decision in _ACCEPTED:
+    if winner is not None and c is not winner and c.decision in ACCEPTED:
         c.decision, reason = "outdone", f"candidate {winner.number} is better; {reason}"
     record = _record(bout, c, "reject" if c.decision == "outdone" else c.decision, reason)
     record.score, record.maximum = exact_text(verdict.score), exact_text(verdict.maximum)

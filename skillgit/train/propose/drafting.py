@@ -23,7 +23,6 @@ from skillgit.train.propose.proposers import Context, ask_proposer, find_propose
 from skillgit.train.propose.rate import StepEvidence, autonomous_rate
 from skillgit.train.propose.reflect import Memory, Minibatch, minibatches, reflect
 from skillgit.train.propose.rewrite import (
-    Recall,
     Rewritten,
     as_candidate,
     one_shot,
@@ -74,6 +73,7 @@ class Work:
     rollouts: Sequence[Rollout]
     optimizer: StepOptimizer
     memory: Memory
+    shown: Evidence
     found: Drafts
 
 
@@ -107,10 +107,11 @@ class Drafter:
         optimizer = StepOptimizer(self._calls, number, log, run.session.environment, run.memory)
         memory, settings = memory_of(run, parent.blob), run.session.settings
         found = Drafts(budget=budget)
+        shown = evidence(rollouts, parent.text, run.session.environment, run.session.metric)
 
         async def variant(number: int) -> tuple[Draft, Drafts]:
             # Each fills drafts of its own: whichever is done first, they are put together in their order.
-            work = Work(run, epoch, parent, rollouts, optimizer, memory, Drafts(budget=budget))
+            work = Work(run, epoch, parent, rollouts, optimizer, memory, shown, Drafts(budget=budget))
             return await self._variant(work, number), work.found
 
         try:
@@ -147,7 +148,6 @@ class Drafter:
             budget=work.found.budget,
             variant=variant,
         )
-        recall = Recall(work.memory.rejected, work.memory.patterns)
         mode, rules = settings.optimizer.skill_update_mode, work.run.rules(work.parent.text)
         if variant == 1:
             # Once for all variants, which have as many minibatches; rewrites do not tell of their calls.
@@ -160,14 +160,14 @@ class Drafter:
                 work.parent.text,
                 batches,
                 settings.gradient.merge_batch_size,
-                recall,
+                work.memory,
                 refuse=rules,
                 said=rules.said,
             )
             return _whole(found, work.parent.blob)
         if mode == "rewrite_from_suggestions":
             most = UNLIMITED if work.found.budget is None else work.found.budget
-            suggested = await suggest(work.optimizer, work.parent.text, batches, most, recall)
+            suggested = await suggest(work.optimizer, work.parent.text, batches, most, work.memory)
             work.found.patterns += suggested.patterns
             together = mechanical(suggested.proposals, work.parent.text)
             selected = ranked(together.kept, await self._rate(work, together.kept, work.optimizer))
@@ -195,7 +195,7 @@ class Drafter:
                 session.tell,
                 form=session.form,
                 skill_aware=chosen.use_skill_aware_reflection and session.form == "full",
-                doubt=doubting(self._shown(work)) if session.form == "full" else no_doubt,
+                doubt=doubting(work.shown) if session.form == "full" else no_doubt,
             )
             work.found.patterns += reflection.patterns
             reminded = reminders(reflection.notes, chosen.skill_aware_appendix_source, scheduled)
@@ -216,7 +216,7 @@ class Drafter:
         session, settings = work.run.session, work.run.session.settings
         asked = work.optimizer if session.form == "full" else None
         document = work.parent.text
-        proposals = weigh(proposals, self._shown(work))
+        proposals = weigh(proposals, work.shown)
         together = await aggregate(proposals, document, asked, settings.gradient.merge_batch_size)
         fit, unfit = applicable(document, together.kept)
         if together.kept and not fit:
@@ -235,10 +235,6 @@ class Drafter:
             work.found.reason = f"the optimizer would have none of what was proposed ({len(proposals)}) applied"
         work.found.budget = rate.edits
         return rate.edits
-
-    def _shown(self, work: Work) -> Evidence:
-        session = work.run.session
-        return evidence(work.rollouts, work.parent.text, session.environment, session.metric)
 
     def _evidence(self, work: Work) -> StepEvidence:
         trials = trials_of(work.rollouts)

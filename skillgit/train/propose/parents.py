@@ -13,14 +13,11 @@ from skillgit.document.structure import Structure
 from skillgit.store.merging import merge_file
 from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
-from skillgit.train.archive.history import records
 from skillgit.train.propose import pareto
 from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.propose.pareto import Pair
 from skillgit.train.run import Run
 from skillgit.train.scoring.scores import by_metric
-
-ACCEPTED = ("accept-best", "accept", "forced")
 
 
 def parent_of(run: Run, step: int) -> Placed:
@@ -73,8 +70,7 @@ def _values(run: Run) -> dict[str, pareto.Values]:
 
 
 def _came_from(run: Run) -> dict[str, str]:
-    steps = records(run.session.repo, run.journal) if run.journal else []
-    return {r.document: r.parent or r.document_before for r in steps if r.decision in ACCEPTED}
+    return {record.document: record.came_from for record in run.records() if record.accepted}
 
 
 def _read(run: Run, blob: str, where: str) -> Placed:

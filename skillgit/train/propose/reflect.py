@@ -99,11 +99,6 @@ def _cut(source: Source, rollouts: list[Rollout], size: int, seed: str, variant:
     return [Minibatch(source, n, tuple(shuffled[start : start + size]), variant) for n, start in starts]
 
 
-def failed(rollout: Rollout, metric: Metric) -> bool:
-    """Whether a scored attempt left something to win."""
-    return is_failure(rollout, metric)
-
-
 async def reflect(
     optimizer: StepOptimizer,
     document: str,

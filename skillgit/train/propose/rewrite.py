@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from skillgit.document import Edit
 from skillgit.document.regions import guidance, notes
@@ -26,6 +25,7 @@ from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.propose.optimizer_calls import StepOptimizer
 from skillgit.train.propose.prompts import count, data
 from skillgit.train.propose.proposals import Proposal, Source
+from skillgit.train.propose.reflect import Memory, Minibatch
 from skillgit.train.schedule import seeded_shuffle
 from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.scoring.scores import Metric
@@ -47,27 +47,6 @@ Refuse = Callable[[str], str | None]
 def fine(_: str) -> str | None:
     """Refuses nothing."""
     return None
-
-
-class Batch(Protocol):
-    """A minibatch: `reflect.Minibatch`."""
-
-    @property
-    def source(self) -> Source: ...
-
-    @property
-    def stage(self) -> str: ...
-
-    @property
-    def rollouts(self) -> tuple[Rollout, ...]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Recall:
-    """What a prompt tells of earlier steps, each already in its tag (`reflect.Memory` has the same)."""
-
-    rejected: Sequence[str] = ()
-    patterns: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +79,7 @@ class Rewritten:
 
 
 async def suggest(
-    optimizer: StepOptimizer, document: str, batches: Sequence[Batch], budget: int, recall: Recall
+    optimizer: StepOptimizer, document: str, batches: Sequence[Minibatch], budget: int, recall: Memory
 ) -> Suggestions:
     """`rewrite_from_suggestions`, first part: one call per minibatch, in parallel, each at most `budget` suggestions.
 
@@ -108,7 +87,7 @@ async def suggest(
         ModelError: a call failed for good.
     """
 
-    async def one(batch: Batch) -> tuple[list[Proposal], str] | None:
+    async def one(batch: Minibatch) -> tuple[list[Proposal], str] | None:
         prompt = "full/suggest_failures" if batch.source == "failure" else "full/suggest_successes"
         values = {**_shown(optimizer, document, batch, recall), "budget": count(budget, "suggestion")}
         return await optimizer.ask(batch.stage, prompt, values, lambda text: _suggestions(text, batch, budget))
@@ -154,9 +133,9 @@ async def rewrite(
 async def rewrite_minibatches(
     optimizer: StepOptimizer,
     document: str,
-    batches: Sequence[Batch],
+    batches: Sequence[Minibatch],
     merge_batch_size: int,
-    recall: Recall,
+    recall: Memory,
     *,
     refuse: Refuse = fine,
     said: str = "",
@@ -175,7 +154,7 @@ async def rewrite_minibatches(
         ModelError: a call failed for good.
     """
 
-    async def one(batch: Batch) -> Rewritten | None:
+    async def one(batch: Minibatch) -> Rewritten | None:
         read = _reader(document, refuse, len(batch.rollouts), batch.source)
         return await optimizer.ask(
             batch.stage, "full/rewrite_minibatch", _shown(optimizer, document, batch, recall, said), read
@@ -284,7 +263,7 @@ def _parts(document: str, said: str = "") -> dict[str, str]:
     }
 
 
-def _shown(optimizer: StepOptimizer, document: str, batch: Batch, recall: Recall, said: str = "") -> dict[str, str]:
+def _shown(optimizer: StepOptimizer, document: str, batch: Minibatch, recall: Memory, said: str = "") -> dict[str, str]:
     outcome = "failed" if batch.source == "failure" else "succeeded"
     return {
         **_parts(document, said),
@@ -321,7 +300,7 @@ def _reader(document: str, refuse: Refuse, support: int, source: Source) -> Call
     return read
 
 
-def _suggestions(text: str, batch: Batch, budget: int) -> tuple[list[Proposal], str]:
+def _suggestions(text: str, batch: Minibatch, budget: int) -> tuple[list[Proposal], str]:
     """Reads `{"reasoning": …, "suggestions": [{"type", "title", "instruction", "support"}, …]}`."""
     reply = parse_object(text)
     raw = reply.get("suggestions")

@@ -172,6 +172,23 @@ class Roller:
             raise type(error)(message, mend=error.mend or "mend it and run the same command again") from error
 
 
+def refuse_all_failed(rollouts: Sequence[Rollout], which: str) -> None:
+    """A stage without a single score teaches nothing.
+
+    Args:
+        which: completes "all 8 attempts … failed".
+
+    Raises:
+        MeasurementError: every attempt failed.
+    """
+    errors = [rollout.error for rollout in rollouts if rollout.error is not None]
+    if errors and len(errors) == len(rollouts):
+        raise MeasurementError(
+            f"all {len(errors)} attempts {which} failed; the last: {errors[-1]}",
+            mend="mend it and run the same command again",
+        )
+
+
 def encode_attempt(attempt: Attempt) -> dict[str, Any]:
     """Plain JSON for the call cache and the evidence ref."""
     return {

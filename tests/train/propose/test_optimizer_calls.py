@@ -19,7 +19,7 @@ from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, Step
 from skillgit.train.propose.proposals import Proposal
 from skillgit.train.propose.rate import StepEvidence, autonomous_rate
 from skillgit.train.propose.reflect import Memory, Minibatch, reflect
-from skillgit.train.propose.rewrite import Recall, suggest
+from skillgit.train.propose.rewrite import suggest
 from skillgit.train.propose.select import select
 
 REQUEST = Request("You improve documents.", (Turn("user", "Here are attempts."),))
@@ -178,7 +178,7 @@ async def reflecting(asked: StepOptimizer) -> int:
 
 
 async def suggesting(asked: StepOptimizer) -> int:
-    found = await suggest(asked, "# Rules\n", BATCHES, 4, Recall())
+    found = await suggest(asked, "# Rules\n", BATCHES, 4, Memory())
     return sum(p.support for p in found.proposals)
 
 

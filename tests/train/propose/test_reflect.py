@@ -15,8 +15,9 @@ from support.training import MemoryCache, ScriptedModel
 
 from skillgit.envs.contract import Attempt, Environment, Score, Task
 from skillgit.models.base import Request, Usage
+from skillgit.train.propose.attempts import is_failure as failed
 from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
-from skillgit.train.propose.reflect import Memory, Minibatch, Reflection, failed, minibatches, reflect
+from skillgit.train.propose.reflect import Memory, Minibatch, Reflection, minibatches, reflect
 from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.scoring.scores import HARD, SOFT
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from skillgit.models.base import Request
 from skillgit.train.propose import rewrite as rewriting
 from skillgit.train.propose.aggregate import mechanical
 from skillgit.train.propose.proposals import Proposal, Source
+from skillgit.train.propose.reflect import Memory, Minibatch
 from skillgit.train.propose.rewrite import (
-    Recall,
     Rewritten,
     as_candidate,
     one_shot,
@@ -27,29 +26,17 @@ from skillgit.train.propose.rewrite import (
     suggest,
 )
 from skillgit.train.propose.select import ranked
-from skillgit.train.scoring.rollout import Rollout
 from skillgit.train.scoring.scores import HARD
 
 FRONT = "---\nname: x\ndescription: frontmatter-text\n---\n"
 TAIL = "<!-- SLOW_UPDATE_START -->\nGuide  them.\n<!-- SLOW_UPDATE_END -->\n"
 DOCUMENT = f"{FRONT}\n# Rules\n\nAnswer well.\n\n{TAIL}"
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-NOTHING = Recall()
+NOTHING = Memory()
 
 
-@dataclass(frozen=True)
-class Batch:
-    source: Source
-    number: int
-    rollouts: tuple[Rollout, ...]
-
-    @property
-    def stage(self) -> str:
-        return f"{self.source}/{self.number}"
-
-
-def batch(source: Source, number: int, *ids: str) -> Batch:
-    return Batch(source, number, tuple(rollout(ident, 0 if source == "failure" else 1) for ident in ids))
+def batch(source: Source, number: int, *ids: str) -> Minibatch:
+    return Minibatch(source, number, tuple(rollout(ident, 0 if source == "failure" else 1) for ident in ids))
 
 
 def whole(text: str, *summary: str) -> dict[str, Any]:
@@ -76,7 +63,7 @@ async def test_suggestions_come_within_the_budget_and_carry_their_support(tmp_pa
     ]
     bench = Bench(tmp_path, replies, meta="Short edits work.")
     batches = [batch("failure", 1, "a", "b"), batch("success", 1, "c")]
-    recall = Recall(["<rejected_edit>no</rejected_edit>"], ["<pattern>p</pattern>"])
+    recall = Memory(("<rejected_edit>no</rejected_edit>",), ("<pattern>p</pattern>",))
     found = await suggest(bench.optimizer, DOCUMENT, batches, 2, recall)
     assert [(p.edit.op, p.edit.content, p.support, p.source, p.rank) for p in found.proposals] == [
         ("suggest", "Codes: say Q7 for refunds", 2, "failure", 0),
