@@ -24,14 +24,15 @@ _INTERFACE = ("description", "digest", "scorer", "tasks", "attempt", "explain", 
 
 
 class Border:
-    """Turns whatever their code raises into one error of ours that names it.
+    """Turns whatever somebody's code raises into one error of ours that names it.
 
     Our own errors pass as they are, and so do cancellation and interrupts.
     """
 
-    def __init__(self, where: str, error: type[SkillgitError]) -> None:
+    def __init__(self, where: str, error: type[SkillgitError], *, mend: str = "mend the environment's code") -> None:
         self._where = where
         self._error = error
+        self._mend = mend
 
     def __enter__(self) -> None:
         return None
@@ -42,7 +43,7 @@ class Border:
         said = _text(" ".join(str(raised).split())[:300])
         line = _line_in(raised, self._where)
         message = f"{self._where}{line}: {type(raised).__name__}" + (f": {said}" if said else "")
-        raise self._error(message, mend="mend the environment's code") from raised
+        raise self._error(message, mend=self._mend) from raised
 
 
 def _line_in(raised: BaseException, where: str) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
-from types import TracebackType
 from typing import Any
 
-from skillgit.errors import ConfigError, SkillgitError
-from skillgit.models.endpoint import well_formed
+from skillgit.envs import user_code
+from skillgit.errors import ConfigError
 from skillgit.strictyaml import nearest
 
 GATES = "skillgit.gates"
@@ -22,24 +21,11 @@ ASKED_BY = {GATES: "evaluation.gate_mode", PROPOSERS: "gradient.proposer", CALLB
 """Where a person writes a plugin's name."""
 
 
-class Border:
-    """Turns whatever a plugin's code raises into one error of ours that names the plugin.
-
-    Our own errors pass as they are, and so do cancellation and interrupts.
-    """
+class Border(user_code.Border):
+    """The border of a plugin's code."""
 
     def __init__(self, where: str) -> None:
-        self._where = where
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: TracebackType | None) -> None:
-        if isinstance(raised, SkillgitError) or not isinstance(raised, Exception | SystemExit):
-            return
-        said = well_formed(" ".join(str(raised).split())[:300])
-        message = f"{self._where}: {type(raised).__name__}" + (f": {said}" if said else "")
-        raise ConfigError(message, mend="mend or update the plugin") from raised
+        super().__init__(where, ConfigError, mend="mend or update the plugin")
 
 
 def load(group: str, name: str, known: Sequence[str]) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 
 from skillgit.envs.contract import Task
 from skillgit.train.events import UnitDone
@@ -196,7 +197,8 @@ class _Race:
     ) -> None:
         self._stream, self._order, self._current, self._rules = stream, order, current, rules
         self._fails = sum(_mean(current[task]) != 1 for task in order) * rules.repeats
-        self._prefix = 0
+        self._prefix = self._counted = 0
+        self._lead = Fraction(0)
         self.verdict: Verdict | None = None
 
     @property
@@ -211,12 +213,23 @@ class _Race:
 
     def ahead(self) -> bool:
         """Whether it leads on the tasks measured so far."""
-        lead = Fraction(0)
-        for task, trials in by_metric(self.measured, self._rules.metric).items():
-            before, after = _mean(self._current[task]), _mean(trials)
-            if before is not None and after is not None:
-                lead += after - before
-        return lead > 0
+        repeats, results = self._rules.repeats, self._stream.results
+        new = list(islice(results, self._counted, None))  # units in the order in which they ended
+        self._counted = len(results)
+        for number in dict.fromkeys(unit // repeats for unit in new):
+            self._lead += self._gain(number)
+        return self._lead > 0
+
+    def _gain(self, number: int) -> Fraction:
+        """What one task adds to the lead; nothing before its last trial is in."""
+        repeats, results = self._rules.repeats, self._stream.results
+        trials = [results.get(number * repeats + trial) for trial in range(repeats)]
+        known = [rollout for rollout in trials if rollout is not None]
+        if len(known) < repeats:
+            return Fraction(0)
+        task = self._order[number]
+        before, after = _mean(self._current[task]), _mean(by_metric(trials_of(known), self._rules.metric)[task])
+        return after - before if before is not None and after is not None else Fraction(0)
 
     def decided(self) -> bool:
         if not self._rules.racing:
