@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import sys
+from typing import ClassVar
 
 import click
 
 from skillgit import __version__
 from skillgit.cli import failure
+from skillgit.cli.lazy import LazyGroup, Table
 from skillgit.errors import UsageError
 
-# verb -> (module with `command`, short help). The help stands here so that listing imports nothing.
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("skillgit.cli.demo", "Train a sample skill in a fresh repository and show its history."),
     "init": ("skillgit.cli.init", "Write skillgit.yaml and what is missing."),
@@ -23,46 +22,32 @@ VERBS: dict[str, tuple[str, str]] = {
     "gate": ("skillgit.cli.gate", "Measure the noise floor of a skill's val tasks."),
     "status": ("skillgit.cli.status", "Show where each skill stands."),
     "log": ("skillgit.cli.log", "Show a skill's steps with their scores."),
-    "rejected": ("skillgit.cli.rejected", "List and show rejected candidates."),
+    "show": ("skillgit.cli.show", "Show one step whole: edits, verdict, tasks that flipped, cost."),
+    "diff": ("skillgit.cli.diff", "Compare two revisions of a document: text, score, task flips."),
+    "blame": ("skillgit.cli.blame", "Show which edit or person brought each line of a document."),
+    "compare": ("skillgit.cli.compare", "Compare skills, runs, models and revisions."),
+    "rejected": ("skillgit.cli.rejected", "Look at, retry, note and prune rejected candidates."),
+    "revert": ("skillgit.cli.revert", "Take edits out of a skill's document."),
+    "cherry-pick": ("skillgit.cli.cherry_pick", "Bring an edit of another skill, run or branch in, through the gate."),
+    "rollback": ("skillgit.cli.rollback", "Bring an earlier document back."),
+    "bisect": ("skillgit.cli.bisect", "Find the edit that broke or fixed a task."),
+    "attribute": ("skillgit.cli.attribute", "Measure what each accepted edit carries."),
     "merge": ("skillgit.cli.merge", "Bring a skill's best document to the base branch."),
-    "doctor": ("skillgit.cli.doctor", "Check git, configuration, environments and models."),
+    "push": ("skillgit.cli.push", "Send a skill's history to a remote."),
+    "fetch": ("skillgit.cli.fetch", "Get a skill's history from a remote."),
+    "verify": ("skillgit.cli.verify", "Recompute what a skill's history says of itself."),
+    "doctor": ("skillgit.cli.doctor", "Check git, configuration, environments and models; repair refs."),
+    "import": ("skillgit.cli.imports", "Bring a run of another trainer in."),
+    "hooks": ("skillgit.cli.hooks", "Install, remove and run the git hooks."),
+    "check": ("skillgit.cli.check", "Check a SKILL.md as agents read it."),
     "model": ("skillgit.cli.model", "Fetch and check the weights of the embedded model."),
 }
 
 
-class _Verbs(click.Group):
-    """Finds commands by the table above."""
+class _Verbs(LazyGroup):
+    """The verbs."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [verb for verb, (module, _) in VERBS.items() if importlib.util.find_spec(module)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module, short_help = VERBS[cmd_name]
-        command = importlib.import_module(module).command
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{module}.command is no click command")
-        command.short_help = short_help
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        verb, known = args[0], self.list_commands(ctx)
-        if verb not in known and not verb.startswith("-"):
-            import difflib
-
-            close = difflib.get_close_matches(verb, known, n=1, cutoff=0.5)
-            meant = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            ctx.fail(f"no command {verb!r}; {meant}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(verb, VERBS[verb][1]) for verb in self.list_commands(ctx)]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+    table: ClassVar[Table] = VERBS
 
 
 def _change_directory(ctx: click.Context, parameter: click.Parameter, folders: tuple[str, ...]) -> None:

@@ -1,0 +1,39 @@
+"""`skillgit rejected show`."""
+
+from __future__ import annotations
+
+import click
+
+from skillgit.cli.output import one_line, print_json
+from skillgit.cli.rejected.naming import find, to_json, verdict
+
+
+@click.command("show")
+@click.argument("name")
+@click.argument("step")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def command(name: str, step: str, as_json: bool) -> None:
+    """Show one rejected candidate of skill NAME.
+
+    STEP is the step's number, of the newest run that has it, or RUN/STEP; STEP-KK is candidate KK, needed where more
+    than one of the step was rejected.
+    """
+    from skillgit.cli import opened
+    from skillgit.train.archive import story
+
+    with opened.project() as project:
+        document = project.config.skill(name).document
+        item = find(story.rejected(project.repo, name), name, step)
+        start = f"{item.commit}~{len(item.entry.record.commits)}" if item.entry else f"{item.commit}^"
+        path = f":(top,literal){document}"
+        diff = project.repo.git("diff", "--no-color", "--no-ext-diff", start, item.commit, "--", path).out.decode(
+            errors="replace"
+        )
+    if as_json:
+        print_json({**to_json(item), "diff": diff})
+        return
+    print(f"{item.ref}\ncommit {item.commit}\n{verdict(item)}")
+    for edit in item.entry.record.edits if item.entry else []:
+        why = one_line(str(edit.get("reason") or ""))
+        print(f"  {edit.get('op')} ({edit.get('status')}){': ' if why else ''}{why}")
+    print(f"\n{diff}", end="")
