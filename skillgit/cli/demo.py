@@ -96,7 +96,7 @@ def _merge(project: Project, skill: str, base: str) -> str:
     """Merge into the base branch; returns the path of best_skill.md."""
     from skillgit.cli import opened
     from skillgit.store.locks import SkillLock
-    from skillgit.train.archive.merging import gate_documents, merge
+    from skillgit.train.merging.into import gate_documents, merge
 
     judge = gate_documents(lambda work: opened.with_session(project, skill, work))
     with SkillLock.acquire(project.repo, skill, "demo") as lock:

@@ -31,7 +31,7 @@ def command(name: str, into: str | None, as_json: bool) -> None:
     from skillgit.errors import ConflictError, UsageError
     from skillgit.store.locks import SkillLock
     from skillgit.store.refs import HEADS
-    from skillgit.train.archive.merging import gate_documents, merge
+    from skillgit.train.merging.into import gate_documents, merge
 
     with opened.project() as project:
         settings = project.config.skill(name)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 
+from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import Journal, StepRecord, load
 from skillgit.train.archive.record import META, PATTERNS, SUBJECT, read_journal
+from skillgit.train.scoring import scores
+from skillgit.train.session import metric_of
 
 
 def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
@@ -40,6 +44,13 @@ def latest_with_steps(repo: Repository, name: str) -> Journal | None:
         if found.state.step > 0:
             return found
     return None
+
+
+def known_score(journal: Journal | None, blob: str, settings: SkillSettings) -> Fraction | None:
+    """The journal's score of a blob, where its run keeps one: of the incumbent and of the best document."""
+    if journal is None or blob not in journal.scores:
+        return None
+    return scores.mean(scores.decode(journal.scores[blob]), metric_of(settings.evaluation))
 
 
 def records(repo: Repository, tip: str) -> list[StepRecord]:

@@ -13,8 +13,8 @@ from skillgit.store.refs import HEADS, SkillRefs, parse_rejected
 from skillgit.store.repository import Repository
 from skillgit.train.archive import history
 from skillgit.train.archive.documents import blob_at
+from skillgit.train.archive.history import known_score
 from skillgit.train.archive.journal import Journal, StepRecord, exact_number
-from skillgit.train.archive.merging import known_score
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 from skillgit.errors import ConflictError, RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.repository import Repository
-from skillgit.train.archive.merging import Merged, gate_documents, merge
 from skillgit.train.events import Note
+from skillgit.train.merging.into import Merged, gate_documents, merge
 from skillgit.train.project import Project
 from skillgit.train.session import Session
 

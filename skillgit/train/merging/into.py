@@ -18,14 +18,12 @@ from skillgit.store.trailers import format_message, subject_line
 from skillgit.store.transactions import RefUpdate
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import Placed
-from skillgit.train.archive.journal import Journal
 from skillgit.train.archive.refusals import refuse_symbolic
 from skillgit.train.events import Listener, StageStarted
 from skillgit.train.gate import Verdict, decide
-from skillgit.train.run import comparable
 from skillgit.train.scoring.measure import measure_all
-from skillgit.train.scoring.scores import by_metric, decimal, mean
-from skillgit.train.session import Session, metric_of
+from skillgit.train.scoring.scores import by_metric, decimal
+from skillgit.train.session import Session
 from skillgit.train.start import recover
 
 Judge = Callable[[Placed, Placed], Awaitable[Verdict]]
@@ -107,11 +105,11 @@ async def merge(
     copy, held = documents.blob_at(repo, base, target_file), repo.objects.is_ancestor(best, base)
     # Merged before; or nothing was learned, and a merge would only say so.
     if held and on_base and (on_base == copy or (copy is None and on_base == placed.blob)):
-        score = known_score(history.latest(repo, name), on_base, settings)
+        score = history.known_score(history.latest(repo, name), on_base, settings)
         return Merged(into, None, path, target_file, None, score)
     result = merge_tree(repo, base, best)
     merged, verdict = await _document(repo, path, result, base, placed, judge)
-    score = known_score(history.latest(repo, name), merged.blob, settings)
+    score = history.known_score(history.latest(repo, name), merged.blob, settings)
     tree = _tree(repo, path, target_file, result, merged)
     message = _message(repo, name, into, best, merged, score)
     # A best that the base holds is no second parent: only best_skill.md has to be written again.
@@ -181,11 +179,3 @@ def _message(repo: Repository, name: str, into: str, best: str, merged: Placed, 
         trailers.append(("Skill-Blob", merged.blob))
     why = f"The document of {best} is the best measured one of skill {name}."
     return format_message(subject_line(name, f"merge the best document into {into}"), why, trailers)
-
-
-def known_score(journal: Journal | None, blob: str, settings: SkillSettings) -> Fraction | None:
-    """The journal's score of a blob, where the newest run measured it."""
-    if journal is None:
-        return None
-    measurement = comparable(journal.scores, blob)
-    return mean(measurement, metric_of(settings.evaluation)) if measurement is not None else None

@@ -1,0 +1,1 @@
+"""Merges of whole histories: the best document into the base branch, another training branch into this one."""
