@@ -56,8 +56,16 @@ def merge_tree(repo: Repository, ours: str, theirs: str) -> MergedTree:
     return MergedTree(tree, sorted({path for path in paths if path}))
 
 
-def merge_file(repo: Repository, ours: str, base: str, theirs: str) -> tuple[str, str]:
+LABELS = ("base branch", "before", "best document")
+
+
+def merge_file(
+    repo: Repository, ours: str, base: str, theirs: str, *, labels: tuple[str, str, str] = LABELS
+) -> tuple[str, str]:
     """Merge one document's text three ways, by `git merge-file`.
+
+    Args:
+        labels: what the conflict markers call the three.
 
     Returns:
         the merged text and "", or "" and the text with both sides of each conflict marked.
@@ -66,7 +74,7 @@ def merge_file(repo: Repository, ours: str, base: str, theirs: str) -> tuple[str
         paths = [Path(folder) / name for name in ("ours", "base", "theirs")]
         for path, text in zip(paths, (ours, base, theirs), strict=True):
             path.write_bytes(text.encode())
-        names = [part for label in ("base branch", "before", "best document") for part in ("-L", label)]
+        names = [part for label in labels for part in ("-L", label)]
         result = repo.git("merge-file", "-p", "-q", *names, *map(str, paths), check=False)
     if result.code < 0 or result.code > 127:
         raise failure(("merge-file",), result)

@@ -9,6 +9,7 @@ from typing import Any
 
 from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
+from skillgit.train.adopting import adopt_tip
 from skillgit.train.archive.history import records
 from skillgit.train.archive.journal import exact_number
 from skillgit.train.checks import check_settings
@@ -122,7 +123,7 @@ async def _steps(run: Run, stop: Interrupts | None) -> None:
             stop.check()
         if session.meter.reason is not None:
             raise BudgetSpent(session.meter.reason)
-        await run.adopt_tip()
+        await adopt_tip(run)
         if run.state.status != "running":
             return
         if run.state.closing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,6 @@ from skillgit.envs.contract import Task, exact
 from skillgit.errors import MeasurementError, ModelError, SkillgitError
 from skillgit.models.usage import Ledger
 from skillgit.store.locks import SkillLock
-from skillgit.store.notes import add_note
 from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.history import entries, records
@@ -283,92 +282,6 @@ class Run:
             f"{name} gave no usable reply {times}; the last: {self.problem}",
             mend=f"{mend}choose another optimizer or mend the endpoint, then run the same command again",
         )
-
-    async def rebase(self) -> bool:
-        """`adopt_tip` in the middle of a step: what the step has spent and seen so far stays its own.
-
-        Returns: False where the branch was not what moved.
-        """
-        spent, self.session.ledger = self.session.ledger, Ledger()
-        seen, self.evidence = self.evidence, {}
-        if not await self.adopt_tip():
-            return False
-        self.session.ledger, self.evidence = spent, seen
-        return True
-
-    async def adopt_tip(self) -> bool:
-        """People's commits on the branch: theirs becomes the incumbent, even when it scores lower; best stays.
-
-        Returns: whether the branch had been moved, or was gone.
-
-        Raises:
-            RefMovedError: a ref moved meanwhile; nothing was recorded.
-        """
-        session = self.session
-        repo, branch = session.repo, session.refs.branch
-        tip = repo.read_ref(branch)
-        moves = Moves()
-        if tip == self.state.tip:
-            return False
-        if tip is None:
-            session.tell(Note(f"{branch} was gone; it is set back to {self.state.tip[:12]}"))
-            moves.add(branch, None, self.state.tip)
-            await self.record_event("human", "the branch was gone", self.state.tip, self.document(), moves)
-            return True
-        placed = documents.read_editable(repo, tip, self.info.document)
-        session.tell(Note(f"{branch} was moved to {tip[:12]} by somebody; its document is the incumbent now"))
-        await self.measure(placed, "human")
-        # Before the journal's entry: a killed run then notes it again, which changes nothing.
-        add_note(repo, tip, self._fact(placed.blob))
-        await self.record_event("human", "somebody committed on the branch", tip, placed, moves)
-        return True
-
-    def _fact(self, blob: str) -> dict[str, Any]:
-        """What the note on a person's commit says."""
-        metric = str(self.session.metric)
-        return {
-            "kind": "human",
-            "run": self.info.run,
-            "step": self.state.step,
-            "split": "val",
-            metric: exact_text(self.score(blob)),
-            "digest": self.state.val,
-            "target": self.session.target.name,
-        }
-
-    async def record_event(self, kind: str, reason: str, tip: str, placed: Placed, moves: Moves) -> None:
-        """A journal entry that is no step: the incumbent becomes the document at `tip`."""
-        before = self.state
-        best, best_commit = before.best, before.best_commit
-        mine, bar = self.score(placed.blob), self.score(best)
-        # After measuring anew, best is the higher of tip and best, and a tie goes to the tip.
-        tie_wins = kind in ("baseline", "remeasure")
-        if mine is not None and (bar is None or mine > bar or (tie_wins and mine == bar)):
-            best, best_commit = placed.blob, tip
-        state = replace(before, tip=tip, incumbent=placed.blob, best=best, best_commit=best_commit)
-        if state.pool and placed.blob != before.incumbent:
-            state.pool = [placed.blob]  # older parents lack what the person wrote
-        measurement = self.measured[placed.blob]
-        record = StepRecord(
-            kind=kind,
-            step=before.step,
-            epoch=before.epoch,
-            decision=kind,
-            reason=reason,
-            document=placed.blob,
-            document_before=before.incumbent,
-            score=exact_text(mine),
-            score_hard=exact_text(scores.mean(measurement, scores.HARD)),
-            score_soft=exact_text(scores.mean(measurement, scores.SOFT)),
-            prefix=len(measurement),
-            val_tasks=len(measurement),
-            scores=scores.encode(measurement),
-        )
-        state.reason = self.end_reason(state) or ""
-        state.status = "finished" if state.reason else "running"
-        best_ref = self.session.refs.best
-        moves.add(best_ref, self.session.repo.read_ref(best_ref), best_commit)
-        await self.write(state, record, [tip], moves)
 
 
 def _finished(record: StepRecord) -> StepFinished:

@@ -104,14 +104,19 @@ class Session:
         """The gate's rule."""
         return gate_settings(self.settings.evaluation)
 
-    def gate_text(self, *, missing: int) -> str:
-        """`Skill-Gate`: the rule in a word, the metric, tasks that were compared, those that were not, repeats."""
-        rule = self.settings.evaluation
-        extra = " no_regression" if rule.no_regression else ""
+    def gate_text(self, *, missing: int, rule: str | None = None) -> str:
+        """`Skill-Gate`: the rule in a word, the metric, tasks that were compared, those that were not, repeats.
+
+        Args:
+            rule: another than the skill's own.
+        """
+        chosen = self.settings.evaluation
+        mode = rule or chosen.gate_mode
+        extra = " no_regression" if chosen.no_regression and rule is None else ""
         lost = f" missing={missing}" if missing else ""
         n = len(self.val) - missing
-        asked = {"paired": f" z={rule.z:g}", "margin": f" epsilon={rule.epsilon:g}"}.get(rule.gate_mode, "")
-        return f"{rule.gate_mode} {self.metric}{asked}{extra} n={n}{lost} repeats={rule.repeats}"
+        asked = {"paired": f" z={chosen.z:g}", "margin": f" epsilon={chosen.epsilon:g}"}.get(mode, "")
+        return f"{mode} {self.metric}{asked}{extra} n={n}{lost} repeats={chosen.repeats}"
 
     @property
     def model_names(self) -> dict[str, str]:

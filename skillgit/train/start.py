@@ -11,9 +11,10 @@ from skillgit.document.length import length
 from skillgit.errors import ConfigError, RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import merge_tree
-from skillgit.store.refs import new_run_id, run_time
+from skillgit.store.refs import SkillRefs, new_run_id, run_time
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
+from skillgit.train.adopting import adopt_tip, record_event
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, RunInfo, RunState
@@ -36,17 +37,28 @@ async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
         RefusedError: the branch is checked out, or a merge of the base conflicts.
         MeasurementError, ModelError: the baseline could not be measured; nothing is lost.
     """
-    repo = session.repo
-    refuse_checked_out(repo, session.refs.branch)
-    refuse_blocked(repo, session.refs)
-    refuse_symbolic(repo, session.refs.branch, session.refs.best)
-    _try_to_sign(repo)
-    last = recover(repo, session.name, lock, session.tell)
+    last = prepare(session.repo, session.name, lock, session.tell)
     if last is not None and last.state.status == "running":
         if not fresh:
             return await _resume(session, lock, last)
         _give_up(session, lock, last)
     return await _new_run(session, lock, last)
+
+
+def prepare(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
+    """What everybody does who is about to move a skill's branch: see that it can be moved, finish what was begun.
+
+    Returns: the newest run's journal, None where the skill has none.
+
+    Raises:
+        RefusedError: the branch is checked out, refs are in the way, commits cannot be signed.
+    """
+    refs = SkillRefs(name)
+    refuse_checked_out(repo, refs.branch)
+    refuse_blocked(repo, refs)
+    refuse_symbolic(repo, refs.branch, refs.best)
+    _try_to_sign(repo)
+    return recover(repo, name, lock, tell)
 
 
 def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
@@ -118,26 +130,48 @@ def keep_settings(session: Session, last: Journal) -> None:
 
 async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
     keep_settings(session, last)
+    run, current = reopened(session, lock, last)
+    _announce(run, resumed_at=run.state.step)
+    first_step = (last.state.epoch - 1) * run.steps_per_epoch + 1
+    run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
+    run.memory = history.memory(session.repo, session.refs.evidence(last.info.run))
+    run.unusable, run.answered = last.state.unusable, last.state.answered
+    await catch_up(run, current=current)
+    return run
+
+
+def reopened(session: Session, lock: SkillLock, last: Journal) -> tuple[Run, bool]:
+    """The run of a journal, in memory again.
+
+    Returns: it, and whether its scores are those of today's val tasks and target.
+    """
     same = last.state.val == session.val_digest and last.state.target == session.target_identity
     measured = {}
     for blob in (last.state.incumbent, last.state.best, *last.state.pool):
         known = comparable(last.scores, blob) if same else None
         if known is not None:
             measured[blob] = known
-    run = Run(session, lock, last.info, last.state, last.commit, measured)
-    _announce(run, resumed_at=run.state.step)
-    first_step = (last.state.epoch - 1) * run.steps_per_epoch + 1
-    run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
-    run.memory = history.memory(session.repo, session.refs.evidence(last.info.run))
-    run.unusable, run.answered = last.state.unusable, last.state.answered
-    await run.adopt_tip() if same else await _measure_anew(run)
-    return run
+    return Run(session, lock, last.info, last.state, last.commit, measured), same
 
 
-async def _measure_anew(run: Run) -> None:
+async def catch_up(run: Run, *, current: bool) -> None:
+    """Bring a reopened run to where its branch is, with scores that compare; measures what that takes.
+
+    Args:
+        current: whether the scores are those of today's val tasks and target.
+    """
+    if not current:
+        await _measure_anew(run, "val tasks or target changed since the last measurement")
+    elif {run.state.incumbent, run.state.best} - run.measured.keys():
+        await _measure_anew(run, "the document was changed without the gate")
+    else:
+        await adopt_tip(run)
+
+
+async def _measure_anew(run: Run, why: str) -> None:
     """Tasks grew, or the target is another: tip and best are measured first, so that scores compare."""
     session, state = run.session, run.state
-    session.tell(Note("val tasks or target changed since the last measurement: tip and best are measured anew"))
+    session.tell(Note(f"{why}: tip and best are measured anew"))
     found = session.repo.read_ref(session.refs.branch)
     tip = found or state.tip
     moves = Moves()
@@ -147,7 +181,7 @@ async def _measure_anew(run: Run) -> None:
     await run.measure(documents.read(session.repo, state.best_commit, run.info.document), "baseline")
     state.val, state.target, state.tried = session.val_digest, session.target_identity, []
     state.pool = []  # what other documents scored on other tasks compares with nothing
-    await run.record_event("remeasure", "val tasks or target changed", tip, placed, moves)
+    await record_event(run, "remeasure", why, tip, placed, moves)
 
 
 def _give_up(session: Session, lock: SkillLock, last: Journal) -> None:
@@ -201,7 +235,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
         run.evidence[META] = [{"text": run.memory}]
     moves = Moves()
     moves.add(session.refs.branch, branch, tip)
-    await run.record_event("baseline", "the document that training starts from", tip, placed, moves)
+    await record_event(run, "baseline", "the document that training starts from", tip, placed, moves)
     return run
 
 

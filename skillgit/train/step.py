@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skillgit.errors import RefMovedError
+from skillgit.train.adopting import rebase
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord
 from skillgit.train.archive.record import Moves, rollout_evidence
@@ -80,7 +81,7 @@ async def take(step: Step, drafter: Drafter) -> None:
         except RefMovedError:
             # Somebody moved the branch: on their document the edits are applied and gated again. A ref that is not the
             # branch is not ours to settle.
-            if not await run.rebase():
+            if not await rebase(run):
                 raise
 
 

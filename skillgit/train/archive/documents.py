@@ -62,11 +62,11 @@ def blob_at(repo: Repository, commit: str, path: str) -> str | None:
     return entry.oid if entry else None
 
 
-def replaced(repo: Repository, commit: str, path: str, text: str, mode: int) -> tuple[str, str]:
-    """Write a document into a commit's tree.
+def replaced(repo: Repository, treeish: str, path: str, text: str, mode: int) -> tuple[str, str]:
+    """Write a document into a tree, or a commit's.
 
     Returns: the new tree and the document's blob.
     """
     blob = repo.objects.write_blob(text.encode())
-    tree = repo.objects.write_tree({path: Entry(mode, blob)}, repo.objects.read_commit(commit).tree)
+    tree = repo.objects.write_tree({path: Entry(mode, blob)}, treeish)
     return tree, blob

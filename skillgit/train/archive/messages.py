@@ -22,10 +22,13 @@ VERBS = {
     "guidance": "guide:",
     "appendix": "remind:",
     "merge": "merge two documents:",
+    "revert": "take back:",
+    "rollback": "go back to",
+    "pick": "bring in:",
 }
 MOST_REASON = 2000
 """Characters of an edit's reason in its commit; the whole of it is in the journal."""
-SOURCES = {"failure": "failures", "success": "successes", "pair": "pairs"}
+SOURCES = {"failure": "failures", "success": "successes", "pair": "pairs", "person": "people"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from skillgit.redact import redact_json
 from skillgit.store.locks import SkillLock
 from skillgit.store.objects import Entry
+from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, commit_refs
 from skillgit.train.archive.documents import Placed, replaced
@@ -18,7 +19,6 @@ from skillgit.train.archive.messages import Place, edit_message
 from skillgit.train.archive.refusals import refuse_checked_out
 from skillgit.train.propose.candidate import EditOutcome
 from skillgit.train.scoring.rollout import Rollout, encode_attempt
-from skillgit.train.session import Session
 
 FILE_MODE = 0o100644
 SUBJECT = "skillgit journal: "
@@ -42,6 +42,26 @@ class Moves:
             self.updates.append(RefUpdate(ref, old, new))
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What the last commit of a candidate joins: the tree that its document is put in, and its further parents."""
+
+    tree: str
+    parents: tuple[str, ...]
+
+
+class Archive(Protocol):
+    """Where a skill's history is kept."""
+
+    @property
+    def repo(self) -> Repository:
+        """The repository."""
+
+    @property
+    def refs(self) -> SkillRefs:
+        """The skill's refs."""
+
+
 def write_candidate(
     repo: Repository,
     path: str,
@@ -52,20 +72,22 @@ def write_candidate(
     verdict: list[tuple[str, str]],
     *,
     kind: str = "step",
+    joined: Joined | None = None,
 ) -> list[str]:
     """One commit per edit, each a whole document on top of the last; returns their ids."""
     commits: list[str] = []
     for number, outcome in enumerate(applied, start=1):
         last = number == len(applied)
         parent = commits[-1] if commits else tip
-        tree, _ = replaced(repo, parent, path, outcome.document, before.mode)
+        joins = joined if last else None
+        tree, _ = replaced(repo, joins.tree if joins else parent, path, outcome.document, before.mode)
         message = edit_message(place, number, len(applied), outcome, verdict if last else [], kind=kind)
-        commits.append(repo.objects.write_commit(tree, [parent], message))
+        commits.append(repo.objects.write_commit(tree, [parent, *(joins.parents if joins else ())], message))
     return commits
 
 
 def write_step(
-    session: Session,
+    archive: Archive,
     lock: SkillLock,
     info: RunInfo,
     state: RunState,
@@ -89,8 +111,8 @@ def write_step(
     Raises:
         RefMovedError: a ref no longer had its expected value; nothing moved.
     """
-    repo, refs = session.repo, session.refs
-    updates = [*moves.updates, *_evidence(session, info, record.step, evidence)]
+    repo, refs = archive.repo, archive.refs
+    updates = [*moves.updates, *_evidence(archive, info, record.step, evidence)]
     record.refs = [[update.ref, update.old, update.new] for update in updates]
     files = to_files(info, state, record, scores)
     tree = tree_of(repo, files)
@@ -104,16 +126,16 @@ def write_step(
     return journal
 
 
-def end_run(session: Session, lock: SkillLock, last: Journal, reason: str) -> None:
+def end_run(archive: Archive, lock: SkillLock, last: Journal, reason: str) -> None:
     """Mark a run as finished without a step."""
-    repo = session.repo
+    repo = archive.repo
     state = replace(last.state, status="finished", reason=reason)
     record = StepRecord(
         "end", state.step, state.epoch, "end", reason, document=state.incumbent, document_before=state.incumbent
     )
     tree = tree_of(repo, to_files(last.info, state, record, last.scores))
     commit = repo.objects.write_commit(tree, [last.commit], f"{SUBJECT}{last.info.skill} end\n")
-    update = RefUpdate(session.refs.journal(last.info.run), last.commit, commit)
+    update = RefUpdate(archive.refs.journal(last.info.run), last.commit, commit)
     commit_refs(repo, [update], f"skillgit: {reason}", lock=lock)
 
 
@@ -142,7 +164,7 @@ def rollout_evidence(rollouts: Sequence[Rollout], blob: str) -> list[dict[str, A
 
 
 def keep_evidence(
-    session: Session, lock: SkillLock, info: RunInfo, step: int, evidence: Mapping[str, list[dict[str, Any]]]
+    archive: Archive, lock: SkillLock, info: RunInfo, step: int, evidence: Mapping[str, list[dict[str, Any]]]
 ) -> str:
     """Transcripts of a step that is not written, for diagnosis; where it is taken again, its own come on top.
 
@@ -152,17 +174,17 @@ def keep_evidence(
         RefMovedError, RefusedError: as `write_step`.
     """
     message = f"skillgit: step {step}: evidence of what stopped it"
-    commit_refs(session.repo, _evidence(session, info, step, evidence), message, lock=lock)
-    return session.refs.evidence(info.run)
+    commit_refs(archive.repo, _evidence(archive, info, step, evidence), message, lock=lock)
+    return archive.refs.evidence(info.run)
 
 
 def _evidence(
-    session: Session, info: RunInfo, step: int, evidence: Mapping[str, list[dict[str, Any]]]
+    archive: Archive, info: RunInfo, step: int, evidence: Mapping[str, list[dict[str, Any]]]
 ) -> list[RefUpdate]:
     files = {name: _lines(rows) for name, rows in evidence.items() if rows}
     if not files:
         return []
-    repo, ref = session.repo, session.refs.evidence(info.run)
+    repo, ref = archive.repo, archive.refs.evidence(info.run)
     old = repo.read_ref(ref)
     message = f"skillgit evidence: {info.skill} step {step}\n"
     new = repo.objects.write_commit(tree_of(repo, files), [old] if old else [], message)

@@ -16,6 +16,7 @@ from skillgit.envs.contract import Task
 from skillgit.errors import RefMovedError
 from skillgit.execute.pool import map_bounded
 from skillgit.redact import redact
+from skillgit.train.adopting import rebase
 from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord
@@ -72,7 +73,7 @@ async def close_epoch(run: Run, calls: OptimizerCalls) -> None:
                 guidance, reason = None, CHANGED
             await _gate(run, guidance, pairs, reason)
         except RefMovedError:
-            if not await run.rebase():
+            if not await rebase(run):
                 raise
     if memory is not None:
         run.memory = redact(memory)

@@ -14,7 +14,7 @@ from skillgit.redact import redact, redact_json
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import ACCEPTED, RunState, StepRecord, exact_number, exact_text
 from skillgit.train.archive.messages import verdict_trailers
-from skillgit.train.archive.record import Moves, rollout_evidence, write_candidate
+from skillgit.train.archive.record import Joined, Moves, rollout_evidence, write_candidate
 from skillgit.train.events import StageStarted, UnitDone
 from skillgit.train.gate import GateSettings, Verdict, decide
 from skillgit.train.propose.candidate import Candidate, EditOutcome
@@ -54,9 +54,11 @@ class Bout:
     """What a step brings to the gate, beside its candidates.
 
     Args:
-        kind: `step`, `slow-update` or `merge`.
+        kind: `step`, `slow-update` or `merge`, or what a person asked for (`skillgit.train.carry.change.Kind`).
         reason: why there is no candidate; empty where there is one.
         forced: candidates are measured and then accepted, whatever the gate says of them.
+        rule: the gate, where it is not the skill's own.
+        joined: what the candidate's last commit joins, in a merge.
     """
 
     kind: str
@@ -68,6 +70,8 @@ class Bout:
     budget: int = 0
     dropped: Sequence[Dropped] = ()
     batch: Measurement = field(default_factory=dict)
+    rule: GateSettings | None = None
+    joined: Joined | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,9 @@ async def measure(run: Run, bout: Bout, contenders: Sequence[Contender], *, spar
     total = len(session.val) * settings.repeats * len(waiting)
     session.tell(StageStarted(bout.step, bout.epoch, "gate", total, documents=len(waiting)))
     racing = settings.racing and not bout.forced
-    rules = Rules(session.gate, session.metric, settings.repeats, racing, run.state.barren == 0, whole=bout.forced)
+    rules = Rules(
+        bout.rule or session.gate, session.metric, settings.repeats, racing, run.state.barren == 0, whole=bout.forced
+    )
 
     over = False
 
@@ -220,10 +226,19 @@ def _write(run: Run, bout: Bout, c: Contender, winner: Contender | None) -> Step
         record.score_soft = exact_text(scores.mean(compared, scores.SOFT))
     record.scores = scores.encode(c.gated.measurement)
     record.cost, record.models = session.cost(), session.model_names
-    trailers = verdict_trailers(record, gate=session.gate_text(missing=verdict.missing), val=session.val_digest)
+    gate = session.gate_text(missing=verdict.missing, rule=bout.rule.mode if bout.rule else None)
+    trailers = verdict_trailers(record, gate=gate, val=session.val_digest)
     place = run.place(bout.step, bout.epoch)
     record.commits = write_candidate(
-        session.repo, run.info.document, run.state.tip, bout.before, c.built.applied, place, trailers, kind=bout.kind
+        session.repo,
+        run.info.document,
+        run.state.tip,
+        bout.before,
+        c.built.applied,
+        place,
+        trailers,
+        kind=bout.kind,
+        joined=bout.joined,
     )
     return record
 
@@ -265,7 +280,7 @@ def _nothing(bout: Bout, contenders: Sequence[Contender]) -> StepRecord:
 
 def _record(bout: Bout, c: Contender, decision: str, reason: str) -> StepRecord:
     record = _bare(bout, c.blob, decision, reason)
-    record.edits = redact_json([_edit(outcome) for outcome in c.built.outcomes])
+    record.edits = edit_rows(c.built)
     record.candidate = c.number
     record.parent = c.parent if c.parent != bout.before.blob else ""
     return record
@@ -286,6 +301,12 @@ def _bare(bout: Bout, blob: str, decision: str, reason: str) -> StepRecord:
 
 def _plain(record: StepRecord) -> dict[str, Any]:
     return {key: value for key, value in asdict(record).items() if key not in _IN_RECORD}
+
+
+def edit_rows(built: Candidate) -> list[dict[str, Any]]:
+    """Edits and what became of them, as a record keeps them."""
+    rows: list[dict[str, Any]] = redact_json([_edit(outcome) for outcome in built.outcomes])
+    return rows
 
 
 def _edit(outcome: EditOutcome) -> dict[str, Any]:

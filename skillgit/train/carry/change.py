@@ -1,0 +1,135 @@
+"""A change that a person asks for: tried on today's tip, gated like any candidate, and an entry of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from skillgit.document import Edit
+from skillgit.document.structure import Structure
+from skillgit.errors import RefMovedError, RefusedError
+from skillgit.store.locks import SkillLock
+from skillgit.train.adopting import adopt_tip, keep_status, rebase
+from skillgit.train.archive import history
+from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.journal import StepRecord
+from skillgit.train.archive.record import Joined
+from skillgit.train.gate import GateSettings
+from skillgit.train.gate.settling import Bout, Contender, contender, measure, settle
+from skillgit.train.propose.candidate import Candidate, EditOutcome
+from skillgit.train.run import Run
+from skillgit.train.session import Session
+from skillgit.train.start import catch_up, prepare, reopened
+
+Kind = Literal["revert", "cherry-pick", "retry", "merge"]
+SOURCE = "person"
+"""Who asked for an edit that no attempt did."""
+_FIRST = 3
+"""Numbers of candidates after those of a step: its proposals, the slow update and the merge of two parents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to become of the tip's document.
+
+    Args:
+        built: the candidate; each of its applied edits becomes a commit.
+        rule: the gate, where it is not the skill's own.
+        joined: what the last commit joins, in a merge.
+    """
+
+    kind: Kind
+    built: Candidate
+    rule: GateSettings | None = None
+    joined: Joined | None = None
+
+
+Make = Callable[[Placed], Change]
+"""Makes the change for the document at the tip; called again where somebody moved the branch meanwhile."""
+
+
+def outcome(op: str, what: str, why: str, text: str) -> EditOutcome:
+    """A change that is no edit of a few lines: a commit whose document is `text`.
+
+    Args:
+        op: `revert`, `pick` or `merge`. what: for the subject line. why: for the commit's body.
+    """
+    return EditOutcome(Edit(op, content=what, reason=why), 1, SOURCE, "applied", "", text)
+
+
+async def open_run(session: Session, lock: SkillLock) -> Run:
+    """The skill's newest run, brought to today's tip, tasks and target; measures what that takes.
+
+    Raises:
+        RefusedError: nothing was trained yet, or the branch cannot be moved. MeasurementError, ModelError: models or
+            environment are broken.
+    """
+    session.repo.identity()
+    last = prepare(session.repo, session.name, lock, session.tell)
+    if last is None:
+        raise RefusedError(f"{session.name} was not trained yet", mend=f"run `skillgit train {session.name}` first")
+    run, current = reopened(session, lock, last)
+    await catch_up(run, current=current)
+    return run
+
+
+async def bring_in(run: Run, make: Make) -> StepRecord:
+    """Gate a change on the tip's document, and write what became of it: commits, refs and the journal's entry.
+
+    Returns: the entry. A rejected change is kept under a ref like any rejected candidate.
+
+    Raises:
+        RefusedError: there is nothing to measure; says why.
+    """
+    while True:
+        await adopt_tip(run)
+        try:
+            return await _settle(run, make(run.document()))
+        except RefMovedError:
+            if not await rebase(run):
+                raise
+
+
+async def _settle(run: Run, change: Change) -> StepRecord:
+    before = run.document()
+    bout = Bout(
+        kind=change.kind,
+        step=run.state.step,
+        epoch=run.state.epoch,
+        before=before,
+        rule=change.rule,
+        joined=change.joined,
+    )
+    candidate = _contender(run, bout, change)
+    await measure(run, bout, [candidate], spare=None)
+    settled = settle(run, bout, [candidate])
+    settled.state.indecisive = run.state.indecisive  # that counts what training itself could not decide
+    if candidate.decision in ("accept", "accept-best"):
+        keep_status(run, run.state, settled.state)
+    await run.write(settled.state, settled.record, settled.keeps, settled.moves)
+    return settled.record
+
+
+def _contender(run: Run, bout: Bout, change: Change) -> Contender:
+    problem = Structure(change.built.document).problem
+    if problem:
+        raise RefusedError(f"{run.info.document}: no edit could apply any more: {problem}")
+    refused = [o for o in change.built.outcomes if o.status != "applied"]
+    if refused:
+        raise RefusedError(f"{refused[0].edit.op}: {refused[0].status}: {refused[0].reason}")
+    found = contender(run, bout, number(run), change.built, bout.before.blob)
+    if found.reason:
+        raise RefusedError(f"nothing was measured: {found.reason}")
+    return found
+
+
+def number(run: Run) -> int:
+    """A candidate's number that nothing else of the step has, or had."""
+    first = run.session.settings.optimizer.proposals + _FIRST
+    taken = 0
+    for _, record in history.entries(run.session.repo, run.journal) if run.journal else ():
+        if record.step != run.state.step:
+            break
+        taken = max(taken, record.candidate)
+    return max(first, taken + 1)
