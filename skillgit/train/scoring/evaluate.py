@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -20,13 +20,13 @@ from skillgit.train.scoring.measure import measure_all
 from skillgit.train.scoring.scores import Measurement
 from skillgit.train.session import Session
 
-_MEASURED = ("kind", "split", "digest", "target")
+_MEASURED = ("kind", "split", "digest", "target", "settings")
 """What a line of the notes is about; the rest is what was found, and when."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A document's scores on one split. `errors` counts attempts without a score."""
+    """A document's scores on one split. `errors` counts attempts without a score. `settings` are the target's."""
 
     commit: str
     blob: str
@@ -37,6 +37,7 @@ class Evaluation:
     soft: Fraction
     digest: str
     target: str
+    settings: Mapping[str, Any]
     measurement: Measurement
 
     def fact(self, run_at: datetime) -> dict[str, Any]:
@@ -50,6 +51,8 @@ class Evaluation:
             "errors": self.errors,
             "digest": self.digest,
             "target": self.target,
+            "settings": dict(self.settings),
+            "scores": scores.encode(self.measurement),
             "at": run_at.isoformat(timespec="seconds"),
         }
 
@@ -117,6 +120,7 @@ async def evaluate_document(
         soft=soft,
         digest=tasks_digest(session.environment, split, repeats=repeats, tasks=tasks),
         target=session.target.name,
+        settings=session.target_identity["settings"],
         measurement=measurement,
     )
 
