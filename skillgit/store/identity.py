@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from skillgit.errors import RefusedError, RepositoryError
@@ -40,8 +42,34 @@ def signs(git: Git, key: str) -> bool:
     return git.run("config", "--type=bool", "--get", key, check=False).text == "true"
 
 
-def signed_commit(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
+def dated(who: str, when: datetime | None) -> str:
+    """A line of `person` with another date, to the second; None leaves it as it is.
+
+    Raises:
+        ValueError: a date without a time zone.
+    """
+    return who if when is None else f"{who.rsplit(' ', 2)[0]} {_stamp(when)}"
+
+
+def _stamp(when: datetime) -> str:
+    """`seconds zone`, as commits have dates."""
+    if when.tzinfo is None:
+        raise ValueError("a date needs its time zone")
+    return f"{math.floor(when.timestamp())} {when:%z}"
+
+
+def _dates(when: datetime | None) -> dict[str, str]:
+    """The variables that tell git the date of what it writes."""
+    if when is None:
+        return {}
+    return {name: f"@{_stamp(when)}" for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")}
+
+
+def signed_commit(git: Git, tree: str, parents: Sequence[str], message: str, *, when: datetime | None = None) -> str:
     """Write a signed commit object and give its id.
+
+    Args:
+        when: its date, in place of git's own.
 
     Raises:
         RefusedError: it could not be signed. RepositoryError: no identity.
@@ -49,14 +77,26 @@ def signed_commit(git: Git, tree: str, parents: Sequence[str], message: str) -> 
     person(git)
     named = [part for parent in parents for part in ("-p", parent)]
     command = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", "-S", *named, "-F", "-", tree)
-    done = git.run(*command, input=encoded(message), check=False)
+    done = git.run(*command, input=encoded(message), check=False, env=_dates(when))
     if done.code:
         raise _unsigned("commit", done.err)
     return done.text
 
 
-def signed_tag(git: Git, common_dir: Path, object_format: str, name: str, target: str, message: str) -> str:
+def signed_tag(
+    git: Git,
+    common_dir: Path,
+    object_format: str,
+    name: str,
+    target: str,
+    message: str,
+    *,
+    when: datetime | None = None,
+) -> str:
     """Write a signed tag object and give its id, without touching the repository's refs.
+
+    Args:
+        when: its date, in place of git's own.
 
     git signs a tag only where it also makes the ref, so it works in a scratch git directory that has the
     repository's objects and settings but refs of its own.
@@ -71,7 +111,7 @@ def signed_tag(git: Git, common_dir: Path, object_format: str, name: str, target
         settings = (f"include.path={common_dir / 'config'}", f"core.hooksPath={os.devnull}", "core.logAllRefUpdates=0")
         flags = [part for setting in settings for part in ("-c", setting)]
         command = (*flags, "tag", "-s", "--cleanup=verbatim", "-F", "-", name, target)
-        done = git.run(*command, input=encoded(message), check=False, env=env)
+        done = git.run(*command, input=encoded(message), check=False, env={**env, **_dates(when)})
         if done.code:
             raise _unsigned("tag", done.err)
         oid = git.run("rev-parse", "--verify", f"refs/tags/{name}", env=env).text

@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from skillgit.errors import RepositoryError
@@ -128,22 +129,28 @@ class ObjectStore(ABC):
         """A commit, parsed."""
         return parse_commit(oid, self._read_kind(oid, "commit"))
 
-    def write_commit(self, tree: str, parents: Sequence[str], message: str) -> str:
+    def write_commit(self, tree: str, parents: Sequence[str], message: str, *, when: datetime | None = None) -> str:
         """Write a commit with git's identity and dates, signed where `commit.gpgsign` says so. Moves no ref.
+
+        Args:
+            when: with its time zone: of author and committer, in place of git's own time.
 
         Raises:
             RepositoryError: git has no identity. RefusedError: signing failed.
         """
         if identity.signs(self._git, "commit.gpgsign"):
-            return identity.signed_commit(self._git, tree, parents, message)
-        author = identity.person(self._git, "GIT_AUTHOR_IDENT")
-        return self.write("commit", commit_bytes(tree, parents, author, identity.person(self._git), message))
+            return identity.signed_commit(self._git, tree, parents, message, when=when)
+        author, committer = (
+            identity.dated(identity.person(self._git, f"GIT_{role}_IDENT"), when) for role in ("AUTHOR", "COMMITTER")
+        )
+        return self.write("commit", commit_bytes(tree, parents, author, committer, message))
 
-    def write_tag(self, name: str, target: str, message: str) -> str:
+    def write_tag(self, name: str, target: str, message: str, *, when: datetime | None = None) -> str:
         """Write an annotated tag object, signed where `tag.gpgsign` says so, and give its id. Moves no ref.
 
         Args:
             name: the ref's name, with or without `refs/tags/`.
+            when: with its time zone: in place of git's own time.
 
         Raises:
             RepositoryError: git has no identity. RefusedError: signing failed.
@@ -151,8 +158,10 @@ class ObjectStore(ABC):
         short = name.removeprefix("refs/tags/")
         kind = self.read(target).kind
         if identity.signs(self._git, "tag.gpgsign"):
-            return identity.signed_tag(self._git, self._common_dir, self.object_format, short, target, message)
-        return self.write("tag", tag_bytes(short, target, kind, identity.person(self._git), message))
+            place = (self._git, self._common_dir, self.object_format)
+            return identity.signed_tag(*place, short, target, message, when=when)
+        tagger = identity.dated(identity.person(self._git), when)
+        return self.write("tag", tag_bytes(short, target, kind, tagger, message))
 
     def first_parents(self, tip: str, stop: str | None = None) -> Iterator[CommitInfo]:
         """Commits from `tip` along first parents, newest first, until `stop` (not given) or the history's end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,18 @@ def test_a_tag_is_signed_and_no_ref_moves(store: ObjectStore, where: Path) -> No
     assert repos.git(where, "cat-file", "-p", oid).splitlines()[2] == "tag skill/x/v1"
     assert "\n# not a comment\n" in repos.git(where, "cat-file", "-p", oid)
     repos.fsck(where)
+    store.close()
+
+
+def test_what_is_signed_can_have_another_time(store: ObjectStore, where: Path) -> None:
+    tip, when = repos.git(where, "rev-parse", "HEAD"), datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    commit = store.write_commit(store.tree_of(tip), [tip], "old\n", when=when)
+    repos.git(where, "verify-commit", commit)
+    assert repos.git(where, "log", "-1", "--format=%at %ct", commit) == "946684799 946684799"
+    tag = store.write_tag("skill/x/v1", tip, "old\n", when=when)
+    repos.git(where, "update-ref", "refs/tags/skill/x/v1", tag)
+    repos.git(where, "verify-tag", "skill/x/v1")
+    assert repos.git(where, "for-each-ref", "--format=%(taggerdate:unix)", "refs/tags/skill/x/v1") == "946684799"
     store.close()
 
 

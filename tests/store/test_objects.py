@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,18 @@ def test_a_commit_is_what_git_would_have_written(store: ObjectStore, where: Path
     assert repos.git(where, "log", "-1", "--format=%(trailers:key=Skill-Name,valueonly)", oid) == "x"
     repos.git(where, "update-ref", "refs/heads/new", oid)
     repos.fsck(where)
+
+
+def test_a_commit_and_a_tag_of_another_time(store: ObjectStore, where: Path) -> None:
+    tip, when = head(where), datetime(2025, 6, 7, 8, 9, 10, 999999, timezone(timedelta(hours=-3, minutes=-30)))
+    commit = store.write_commit(store.tree_of(tip), [tip], "old\n", when=when)
+    date = {"GIT_AUTHOR_DATE": "2025-06-07T08:09:10-0330", "GIT_COMMITTER_DATE": "2025-06-07T08:09:10-0330"}
+    assert commit == repos.git(where, "commit-tree", store.tree_of(tip), "-p", tip, "-F", "-", input="old\n", env=date)
+    repos.git(where, "tag", "-a", "-m", "old", "theirs", tip, env=date)
+    tag = store.write_tag("theirs", tip, "old\n", when=when)
+    assert tag == repos.git(where, "rev-parse", "refs/tags/theirs")
+    with pytest.raises(ValueError, match="time zone"):
+        store.write_commit(store.tree_of(tip), [tip], "old\n", when=when.replace(tzinfo=None))
 
 
 def test_a_root_commit_of_an_empty_tree(store: ObjectStore, where: Path) -> None:
