@@ -7,7 +7,8 @@ A message is one line that names the file, key or ref; `mend` says what to do ab
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 
 class SkillgitError(Exception):
@@ -60,11 +61,19 @@ class RefMovedError(RefusedError):
 
 
 class ConflictError(RefusedError):
-    """A three-way merge of the document conflicts. `shown` is the document with both sides between markers."""
+    """A three-way merge of the document conflicts.
 
-    def __init__(self, message: str, *, mend: str | None = None, shown: str = "") -> None:
+    Args:
+        shown: each conflict for people, in lines: both sides between markers, and what brought them.
+        conflicts: the same as plain JSON.
+    """
+
+    def __init__(
+        self, message: str, *, mend: str | None = None, shown: str = "", conflicts: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         super().__init__(message, mend=mend)
         self.shown = shown
+        self.conflicts = conflicts
 
 
 class OutsideError(SkillgitError):

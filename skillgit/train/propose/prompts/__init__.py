@@ -12,7 +12,7 @@ from skillgit.models.base import Turn
 
 _TAGS = (
     "skill|attempt|input|reply|expected|reason|rejected_edit|pattern|notes|edit|suggestion|candidate|pair|before|after"
-    "|guidance|previous_skill|appendix"
+    "|guidance|previous_skill|appendix|conflict|base_side|trained_side"
 )
 _TAG = re.compile(rf"<(?=/?(?:{_TAGS})\b)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
