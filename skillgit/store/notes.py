@@ -7,7 +7,7 @@ wrote meanwhile; `git notes --ref=skillgit show` reads them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skillgit.errors import RefMovedError
@@ -43,7 +43,24 @@ def read_notes(repo: Repository, oid: str) -> list[dict[str, Any]]:
     if tip is None:
         return []
     content = b"".join(_closed(repo.objects.read_blob(entry.oid)) for entry in _found(repo, tip, oid).values())
-    return [fact for line in content.split(b"\n") if (fact := _fact(line)) is not None]
+    return _facts(content)
+
+
+def all_notes(repo: Repository, having: bytes = b"") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Every object that has notes, with its facts, in order of the objects' ids.
+
+    Args:
+        having: only notes whose text has these bytes.
+    """
+    tip = repo.read_ref(NOTES)
+    found: dict[str, bytes] = {}
+    for path, entry in repo.objects.list_files(tip).items() if tip else ():
+        content = repo.objects.read_blob(entry.oid)
+        if having in content:
+            oid = path.replace("/", "")
+            found[oid] = found.get(oid, b"") + _closed(content)
+    for oid in sorted(found):
+        yield oid, _facts(found[oid])
 
 
 def _append(repo: Repository, oid: str, line: bytes, lock: SkillLock) -> None:
@@ -84,6 +101,10 @@ def _found(repo: Repository, tip: str, oid: str) -> dict[str, Entry]:
 
 def _closed(content: bytes) -> bytes:
     return content if not content or content.endswith(b"\n") else content + b"\n"
+
+
+def _facts(content: bytes) -> list[dict[str, Any]]:
+    return [fact for line in content.split(b"\n") if (fact := _fact(line)) is not None]
 
 
 def _fact(line: bytes) -> dict[str, Any] | None:

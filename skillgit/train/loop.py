@@ -10,6 +10,7 @@ from typing import Any
 from skillgit.errors import ConfigError
 from skillgit.store.locks import SkillLock
 from skillgit.train.adopting import adopt_tip
+from skillgit.train.archive import taken_back
 from skillgit.train.archive.history import records
 from skillgit.train.archive.journal import exact_number
 from skillgit.train.checks import check_settings
@@ -91,6 +92,7 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop:
     run: Run | None = None
     try:
         run = await begin(session, lock, fresh=fresh)
+        run.taken_back = taken_back.read(session.repo, session.name)
         await _steps(run, stop)
         test = await score_test(run) if session.settings.evaluation.eval_test else None
     except BudgetSpent as spent:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from skillgit.document import Edit
 from skillgit.document.length import length
 from skillgit.envs.contract import Task, exact
 from skillgit.errors import MeasurementError, ModelError, SkillgitError
@@ -43,6 +44,7 @@ class Run:
         measured: val measurements by blob: the incumbent's and the best document's.
         patterns: what failures of this epoch had in common. memory: the meta memory. Both are the optimizer's text,
             so they live in the evidence and not in the journal.
+        taken_back: edits that people took out.
         unusable, answered: as in the state, with the running step's calls. problem: what was wrong with the last reply
             that could not be used.
     """
@@ -55,6 +57,7 @@ class Run:
     measured: dict[str, Measurement]
     patterns: list[str] = field(default_factory=list)
     memory: str = ""
+    taken_back: tuple[Edit, ...] = ()
     unusable: int = 0
     answered: bool = False
     problem: str = ""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from skillgit.document.refusal import quoted
 from skillgit.execute.pool import map_bounded
 from skillgit.redact import redact
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.record import OPTIMIZER, PATTERNS
+from skillgit.train.archive.taken_back import brings_back, is_taken
 from skillgit.train.events import StageStarted
 from skillgit.train.propose.aggregate import aggregate, mechanical
 from skillgit.train.propose.candidate import Candidate, applicable, build, extend
@@ -39,6 +41,7 @@ from skillgit.train.scoring.rollout import Rollout
 
 MOST_REMEMBERED = 12
 """Rejected candidates and failure patterns that a prompt tells of, the newest."""
+_GONE = "(A person took this out of the document. Do not propose it again, in no other words either.)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ class Drafter:
         if proposer in ("examples", "both"):
             most = len(work.rollouts) if work.found.budget is None else work.found.budget
             shown = examples(work.rollouts, work.parent.text, session.environment, most, session.metric)
-            proposals = fill(proposals, shown.proposals, most)
+            proposals = fill(proposals, self._wanted(work, shown.proposals), most)
             if not proposals and shown.said:
                 work.found.reason = "; ".join(shown.said)
         if self._plugin is not None:
@@ -216,7 +219,7 @@ class Drafter:
         session, settings = work.run.session, work.run.session.settings
         asked = work.optimizer if session.form == "full" else None
         document = work.parent.text
-        proposals = weigh(proposals, work.shown)
+        proposals = weigh(self._wanted(work, proposals), work.shown)
         together = await aggregate(proposals, document, asked, settings.gradient.merge_batch_size)
         fit, unfit = applicable(document, together.kept)
         if together.kept and not fit:
@@ -224,6 +227,14 @@ class Drafter:
         selected = await select(fit, await self._rate(work, fit, asked), document, asked)
         work.found.dropped += [*together.dropped, *together.merged, *unfit, *selected.dropped]
         return selected.chosen
+
+    def _wanted(self, work: Work, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """Without those that people took out of the document."""
+        gone = [p for p in proposals if is_taken(work.run.taken_back, p.edit)]
+        work.found.dropped += [Dropped(p, "a person took it out of the document") for p in gone]
+        if gone and len(gone) == len(proposals):
+            work.found.reason = "people took out of the document what was proposed"
+        return [p for p in proposals if p not in gone]
 
     async def _rate(self, work: Work, proposals: Sequence[Proposal], asked: StepOptimizer | None) -> int | None:
         """The most of these that the step takes: the scheduler's number, or the optimizer's."""
@@ -267,14 +278,14 @@ class Drafter:
             if draft.parent != base.blob:
                 return Candidate(base.text, ()), "the document was changed by somebody since it was rewritten"
             built = as_candidate(base.text, draft.rewritten)
-            return built, ""
+            return built, _brought_back(run, base, built)
         optimizer = StepOptimizer(self._calls, number, CallLog(), run.session.environment, run.memory)
         threshold = run.session.settings.optimizer.skill_aware_consolidate_threshold
         built = await with_reminders(build(base.text, draft.proposals), draft.reminders, optimizer, threshold)
         built = await self._within(run, optimizer, base, built)
         run.evidence.setdefault(OPTIMIZER, []).extend(optimizer.log.sorted())
         left = "" if built.applied else next((o.reason for o in built.outcomes if o.status == LEFT_OUT), "")
-        return built, left or run.rules(base.text)(built.document) or ""
+        return built, left or _brought_back(run, base, built) or run.rules(base.text)(built.document) or ""
 
     async def _within(self, run: Run, optimizer: StepOptimizer, base: Placed, built: Candidate) -> Candidate:
         """Where the candidate is over its length budget, shorten it; what still does not fit is left out."""
@@ -293,7 +304,14 @@ def memory_of(run: Run, blob: str) -> Memory:
     """Only what was rejected on this very document: on another, an edit may be tried again."""
     here = [entry["text"] for entry in run.state.rejected if entry["document"] == blob]
     rejected = tuple(data("rejected_edit", text) for text in here[-MOST_REMEMBERED:])
+    gone = tuple(data("rejected_edit", f"{e.op}: {e.content or e.target}\n{_GONE}") for e in run.taken_back)
+    rejected = (*gone[-MOST_REMEMBERED:], *rejected)
     return Memory(rejected, tuple(data("pattern", text) for text in run.patterns[-MOST_REMEMBERED:]))
+
+
+def _brought_back(run: Run, base: Placed, built: Candidate) -> str:
+    back = brings_back(run.taken_back, base.text, built.document)
+    return f"it would bring back what a person took out: {quoted(back.content)}" if back else ""
 
 
 def _gather(found: Drafts, variants: Sequence[tuple[Draft, Drafts]]) -> None:

@@ -1,0 +1,135 @@
+"""Bring edits of other skills, runs and branches, or rejected ones, to the tip's document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from skillgit.config import check_name
+from skillgit.document.structure import Structure
+from skillgit.errors import ConflictError, RefusedError, UsageError
+from skillgit.redact import secrets_in
+from skillgit.store.merging import BEST_FILE, merge_file
+from skillgit.store.repository import Repository
+from skillgit.store.trailers import parse_trailers
+from skillgit.train.archive import documents, edits
+from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.edits import RecordedEdit
+from skillgit.train.carry.change import SOURCE, outcome
+from skillgit.train.propose.candidate import Candidate, EditOutcome, build
+from skillgit.train.propose.proposals import Proposal
+
+_PLAIN = ("append", "insert_after", "replace", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A commit whose change is wanted.
+
+    Args:
+        path: the document that it changes, which may be another skill's.
+        known: the edit, where a journal here knows the commit.
+    """
+
+    commit: str
+    path: str
+    known: RecordedEdit | None
+
+
+def find(repo: Repository, path: str, rev: str, given: str | None = None) -> Picked:
+    """What a person means by a revision.
+
+    Args:
+        path: the document that the change is for. given: the one that the commit changes, where the person says it.
+
+    Raises:
+        UsageError: no such commit, or not clear which file's change is meant. RefusedError: a merge, or a first commit.
+    """
+    commit = repo.resolve(rev)
+    if commit is None:
+        raise UsageError(f"{rev}: no such revision", mend="name a commit, a branch, a tag or a rejected ref")
+    info = repo.objects.read_commit(commit)
+    if len(info.parents) != 1:
+        what = "a merge" if info.parents else "a first commit"
+        raise RefusedError(f"{rev} is {what}: it stands for no single change", mend="name the edit's own commit")
+    changed = _changed(repo, info.parents[0], commit)
+    source = given or _source(changed, path, rev)
+    if source not in changed:
+        raise UsageError(f"{rev} does not change {source}", mend="name another commit, or its file with --path")
+    name = dict(parse_trailers(info.message)).get("Skill-Name", "")
+    return Picked(commit, source, edits.by_commit(repo, name, commit) if _is_name(name) else None)
+
+
+def picked(repo: Repository, before: Placed, wanted: Sequence[Picked]) -> Candidate:
+    """The document with the changes, in the order given, a commit each.
+
+    An edit that a journal here knows is applied as it was proposed; where that does not fit, and for all other commits,
+    the change is merged three ways.
+
+    Raises:
+        ConflictError: it fits in neither way. RefusedError: it changes nothing, brings a secret or touches frontmatter.
+    """
+    text, outcomes = before.text, list[EditOutcome]()
+    for one in wanted:
+        found = _apply(repo, text, one)
+        text = found.document
+        outcomes.append(found)
+    return Candidate(text, tuple(outcomes))
+
+
+def _apply(repo: Repository, text: str, one: Picked) -> EditOutcome:
+    told = f"(cherry picked from commit {one.commit})"
+    problem = ""
+    if one.known is not None and one.known.edit.op in _PLAIN:
+        edit = one.known.edit
+        reason = f"{edit.reason}\n\n{told}" if edit.reason else told
+        found = build(text, [Proposal(replace(edit, reason=reason), 1, "failure", 0)]).outcomes[0]
+        if found.status == "applied":
+            return replace(found, source=SOURCE)
+        problem = f": {found.status}: {found.reason}"
+    subject = repo.objects.read_commit(one.commit).subject
+    subject = subject.partition(": ")[2] if subject.startswith("skill(") else subject
+    return outcome("pick", subject, told, _merged(repo, text, one, problem))
+
+
+def _merged(repo: Repository, text: str, one: Picked, problem: str) -> str:
+    parent = repo.objects.read_commit(one.commit).parents[0]
+    had, has = (documents.read(repo, commit, one.path).text for commit in (parent, one.commit))
+    short = one.commit[:12]
+    merged, shown = merge_file(repo, text, had, has, labels=("now", f"before {short}", short))
+    if not merged:
+        raise ConflictError(
+            f"{short} does not fit into this document{problem}", mend="make the edit by hand", shown=shown
+        )
+    if merged == text:
+        raise RefusedError(f"{short}: the document has that already")
+    if brought := secrets_in(merged) - secrets_in(text):
+        kinds = ", ".join(sorted({kind for kind, _ in brought}))
+        raise RefusedError(f"{short} would bring a secret ({kinds})")
+    if Structure(merged).frontmatter_text != Structure(text).frontmatter_text:
+        raise RefusedError(f"{short} changes the frontmatter, which training never does", mend="commit that by hand")
+    return merged
+
+
+def _changed(repo: Repository, old: str, new: str) -> list[str]:
+    listed = repo.git("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=M", old, new).text
+    return [path for path in listed.split("\0") if path]
+
+
+def _source(changed: Sequence[str], path: str, rev: str) -> str:
+    if path in changed:
+        return path
+    fitting = [p for p in changed if p.endswith(".md") and PurePosixPath(p).name != BEST_FILE]
+    if len(fitting) == 1:
+        return fitting[0]
+    what = f"changes {', '.join(fitting[:5])}" if fitting else "changes no Markdown file"
+    raise UsageError(f"{rev} {what}", mend="say which document is meant with --path")
+
+
+def _is_name(name: str) -> bool:
+    try:
+        check_name(name)
+    except ValueError:
+        return False
+    return True

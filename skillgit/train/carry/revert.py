@@ -1,0 +1,74 @@
+"""Take edits out of the tip's document, whatever came after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skillgit.document import Edit, apply_edits
+from skillgit.errors import ConflictError, RefusedError
+from skillgit.store.merging import merge_file
+from skillgit.store.repository import Repository
+from skillgit.train.archive import documents
+from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.edits import RecordedEdit
+from skillgit.train.carry.change import outcome
+from skillgit.train.propose.candidate import Candidate, EditOutcome
+
+
+def reverted(repo: Repository, path: str, before: Placed, edits: Sequence[RecordedEdit], why: str = "") -> Candidate:
+    """The document without some edits: the newest is taken out first, a commit each.
+
+    Args:
+        why: a person's reason; may be empty.
+
+    Raises:
+        ConflictError: later edits changed the same lines; `shown` has both sides.
+        RefusedError: an edit is not in the document any more.
+    """
+    text, outcomes = before.text, list[EditOutcome]()
+    for edit in sorted(edits, key=lambda e: (e.run, e.step, e.number), reverse=True):
+        less = without(repo, path, text, edit)
+        if less == text:
+            raise RefusedError(f"edit {edit.place} of run {edit.run} is not in the document any more")
+        text = less
+        subject = repo.objects.read_commit(edit.commit).subject.partition(": ")[2]
+        told = f"Takes back {edit.commit}, edit {edit.number} of {edit.count} of step {edit.step} of run {edit.run}."
+        outcomes.append(outcome("revert", subject, f"{why}\n\n{told}" if why else told, text))
+    return Candidate(text, tuple(outcomes))
+
+
+def without(repo: Repository, path: str, text: str, edit: RecordedEdit) -> str:
+    """A document without an edit that it has, or that it lost already; then it is as before.
+
+    Three ways, as `git revert` does it; where neighbouring lines came later, which conflicts there, by the edit itself
+    turned round.
+
+    Raises:
+        ConflictError: later edits changed the same lines. RefusedError: the commit has no parent.
+    """
+    info = repo.objects.read_commit(edit.commit)
+    if not info.parents:
+        raise RefusedError(f"{edit.commit[:12]} has no parent: it cannot be taken back")
+    had = documents.read(repo, info.parents[0], path).text
+    has = documents.read(repo, edit.commit, path).text
+    labels = ("now", f"edit {edit.place}", f"before edit {edit.place}")
+    merged, shown = merge_file(repo, text, has, had, labels=labels)
+    if merged:
+        return merged
+    turned = _turned(edit.edit)
+    after = apply_edits(text, [turned]) if turned else None
+    if after is not None and after.reports[0].status == "applied":
+        return after.document
+    raise ConflictError(
+        f"edit {edit.place} of run {edit.run} cannot be taken out alone: later edits changed the same lines",
+        mend="take those out with it, or edit the document by hand",
+        shown=shown,
+    )
+
+
+def _turned(edit: Edit) -> Edit | None:
+    if edit.op in ("append", "insert_after") and edit.content.strip():
+        return Edit("delete", target=edit.content.strip())
+    if edit.op == "replace" and edit.content.strip():
+        return Edit("replace", target=edit.content.strip(), content=edit.target)
+    return None
