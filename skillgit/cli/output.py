@@ -33,6 +33,11 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
 
 
+def many_lines(text: str) -> str:
+    """`text` with its line ends and tabs, without characters that would move the cursor or change colours."""
+    return "".join(c if c in "\n\t" or c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def say(text: str) -> None:
     """A note for the person, on stderr, so that stdout stays what other programs read."""
     print(text, file=sys.stderr, flush=True)

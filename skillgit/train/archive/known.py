@@ -116,6 +116,10 @@ class Knowledge:
             continue
         return self._so_far(blob)
 
+    def noted(self, blob: str) -> list[Known]:
+        """What the notes say of a document, newest first."""
+        return list(self._notes[blob])
+
     def newest(self, blob: str, split: Split, target: str | None = None) -> Known | None:
         """The newest measurement on a split, with a target's name where one is given."""
         while True:
