@@ -15,6 +15,9 @@ from skillgit.document.blocks import Blocks, Heading, find_headings, rescan, sca
 from skillgit.document.lines import BOM, Lines, dominant_eol
 from skillgit.errors import DocumentError
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""What git holds of a file in Git LFS begins with this."""
+
 _MARKER = re.compile(r"<!--\s*+(SLOW_UPDATE|APPENDIX)_(START|END)\s*+-->")
 _CODE_OR_COMMENT = re.compile(r"(`++).*?(?<!`)\1(?!`)|<!--")
 
@@ -210,7 +213,7 @@ def check_document(data: bytes, path: str) -> str:
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DocumentError(f"{path}: encoded as UTF-16, not as UTF-8", mend="save it as UTF-8")
-    if data.startswith(b"version https://git-lfs.github.com/spec/"):
+    if data.startswith(LFS_POINTER):
         raise DocumentError(
             f"{path}: a Git LFS pointer", mend="keep the document out of LFS: edits need its text in git"
         )

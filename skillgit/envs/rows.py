@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillgit import strictyaml
+from skillgit.document.structure import LFS_POINTER
 from skillgit.envs.contract import Task
 from skillgit.envs.digests import digest_of
 from skillgit.errors import ConfigError
@@ -62,6 +63,8 @@ def read_text(path: Path, where: str) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{where}: cannot be read: {error.strerror}", mend="check the file") from None
+    if data.startswith(LFS_POINTER):
+        raise ConfigError(f"{where}:1: a Git LFS pointer", mend="run `git lfs pull`, or keep the file out of LFS")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

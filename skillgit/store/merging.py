@@ -89,6 +89,9 @@ def check_checkout(repo: Repository, worktree: Path, old: str, new: str) -> None
         RefusedError: a merge or rebase is half done there, a local change would be lost, or an untracked file (an
             ignored one, too) lies where a file has to go; names the path.
     """
+    if worktree == repo.common_dir and not repo.bare:
+        said = f"the branch is checked out in the work tree of {worktree}, which does not say where that is"
+        raise RefusedError(said, mend="run it in that work tree")
     git = _at(repo, worktree)
     what = worktrees.unfinished(git)
     if what is not None:
@@ -97,6 +100,7 @@ def check_checkout(repo: Repository, worktree: Path, old: str, new: str) -> None
         # git itself would overwrite an ignored file here.
         if _untracked(git, worktree, path):
             raise RefusedError(f"{path}: an untracked file would be overwritten", mend="move it, or commit it")
+    _try_to_write(git, worktree, old, new)
     # Files that were only touched would otherwise look changed.
     git.run("update-index", "-q", "--refresh", check=False)
     result = git.run("read-tree", "-n", "-m", "-u", old, new, check=False)
@@ -160,6 +164,26 @@ def _at(repo: Repository, worktree: Path) -> Git:
 def _added(git: Git, old: str, new: str) -> list[str]:
     listed = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A", old, new).text
     return [path for path in listed.split("\0") if path]
+
+
+def _try_to_write(git: Git, worktree: Path, old: str, new: str) -> None:
+    """Write the files that would change into an empty folder first: where a filter fails, git has removed the old file
+    by then, and cannot write it again either.
+
+    Raises:
+        RefusedError: a filter fails; names the path.
+    """
+    listed = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", old, new).out
+    if not listed:
+        return
+    with tempfile.TemporaryDirectory(prefix="skillgit-checkout-") as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+        git.run("read-tree", new, env=index)
+        into = f"--prefix={Path(folder, 'files')}/"
+        done = git.run("checkout-index", into, "-z", "--stdin", input=listed, check=False, env=index)
+    if done.code:
+        mend = "let `git checkout` work there, or take the filter out of .gitattributes"
+        raise RefusedError(f"{worktree}: git cannot write a file: {first_line(done.err)}", mend=mend)
 
 
 def _untracked(git: Git, worktree: Path, path: str) -> bool:

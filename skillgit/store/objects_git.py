@@ -9,7 +9,7 @@ from pathlib import Path
 
 from skillgit.errors import RepositoryError
 from skillgit.store.objects import ObjectStore, RawObject
-from skillgit.store.process import Git, failure
+from skillgit.store.process import Git, failure, first_line
 
 _REAL = {"GIT_NO_REPLACE_OBJECTS": "1"}
 
@@ -30,10 +30,17 @@ class PlumbingObjects(ObjectStore):
                 self._stop()
                 found = self._ask(oid)
         if found is None:
-            raise RepositoryError(f"object {oid} cannot be read", mend="run `git fsck`")
+            raise self._unread(oid)
         if found.kind == "missing":
             raise RepositoryError(f"object {oid} is not in the repository", mend="run `git fsck`, or fetch it")
         return found
+
+    def _unread(self, oid: str) -> RepositoryError:
+        """Why git gave up on an object: damaged, or to be fetched from a remote that does not answer."""
+        err = self._git.run("cat-file", "-e", oid, check=False, env=_REAL).err
+        said = first_line(err)
+        mend = "let `git fetch` work" if "remote" in err else "run `git fsck`"
+        return RepositoryError(f"object {oid} cannot be read{f': {said}' if said else ''}", mend=mend)
 
     def _ask(self, oid: str) -> RawObject | None:
         """The object, one of kind `missing`, or None when the helper has ended."""

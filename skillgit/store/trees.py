@@ -8,6 +8,7 @@ from dataclasses import dataclass
 FOLDER = 0o040000
 FILE = 0o100644
 EXECUTABLE = 0o100755
+SUBMODULE = 0o160000
 
 _FORBIDDEN = {"", ".", "..", ".git", "git~1"}
 

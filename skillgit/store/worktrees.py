@@ -39,10 +39,14 @@ def of_git_dir(git: Git, git_dir: Path) -> Path:
 
 
 def using(git: Git, common_dir: Path, branch_ref: str) -> Path | None:
-    """The work tree in which a branch is checked out, rebased or bisected; one whose folder is gone does not count."""
+    """The work tree in which a branch is checked out, rebased or bisected; one whose folder is gone does not count.
+
+    Where the branch is checked out in the main work tree, whose git directory lies elsewhere and does not say where
+    its work tree is, that git directory stands for it, unless `git` runs in it.
+    """
     for path, branch in _listed(git):
         if branch == branch_ref:
-            return path
+            return path if path.resolve() != common_dir.resolve() else _main(git, common_dir)
     for git_dir in [common_dir, *sorted((common_dir / "worktrees").glob("*"))]:
         if any(branch_ref in _named(git_dir / state) for state in _STATES):
             return of_git_dir(Git(git_dir), git_dir)
@@ -57,12 +61,33 @@ def unfinished(git: Git) -> str | None:
     return None
 
 
+def left_out(git: Git, path: str) -> str | None:
+    """A file at a path (from the work tree's root), or below it, that is in the index and that a sparse checkout keeps
+    out of the work tree; None where there is none."""
+    if git.run("config", "--type=bool", "--get", "core.sparseCheckout", check=False).text != "true":
+        return None
+    listed = git.run("--literal-pathspecs", "ls-files", "-t", "-z", "--", path, check=False).text.split("\0")
+    return next((entry[2:] for entry in listed if entry.startswith("S ")), None)
+
+
 def _listed(git: Git) -> Iterator[tuple[Path, str]]:
     """Work trees that exist, and the branch of each that has one."""
     for block in git.run("worktree", "list", "--porcelain", "-z").text.split("\0\0"):
         facts = {key: value for key, _, value in (line.partition(" ") for line in block.split("\0"))}
         if "branch" in facts and "prunable" not in facts:
             yield Path(facts["worktree"]), facts["branch"]
+
+
+def _main(git: Git, common_dir: Path) -> Path:
+    """The main work tree where git lists its git directory in its place: a submodule's, or a separate one."""
+    asked = ("rev-parse", "--path-format=absolute", "--git-dir", "--show-toplevel")
+    here = git.run(*asked, check=False)
+    lines = here.text.split("\n")
+    if here.code == 0 and len(lines) == 2 and Path(lines[0]).resolve() == common_dir.resolve():
+        return Path(lines[1])
+    if git.run("config", "--get", "core.worktree", check=False).text:
+        return of_git_dir(Git(common_dir), common_dir)
+    return common_dir
 
 
 def _named(state: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from skillgit import strictyaml
 from skillgit.config import FILE_NAME, Config, ModelSettings, parse
+from skillgit.document.structure import LFS_POINTER
 from skillgit.envs.builtin import resolve_env
 from skillgit.envs.contract import Environment
 from skillgit.envs.loading import load_environment
@@ -17,6 +19,7 @@ from skillgit.models.base import Model
 from skillgit.models.cache import CallCache
 from skillgit.models.limiter import Limiter
 from skillgit.models.registry import open_model
+from skillgit.store import worktrees
 from skillgit.store.refs import HEADS
 from skillgit.store.repository import Repository
 from skillgit.train.events import Event
@@ -54,7 +57,11 @@ class Project:
         repo, overrides = Repository.open(start), list(overrides)
         explicit = frozenset(key for _, key, _ in overrides)
         if repo.work_tree is not None:
-            return cls(repo, _read(repo.work_tree, overrides), repo.work_tree, explicit=explicit)
+            try:
+                return cls(repo, _read(repo.work_tree, overrides), repo.work_tree, explicit=explicit)
+            except ConfigError:
+                _refuse_left_out(repo, FILE_NAME)
+                raise
         temporary = _export(repo, "HEAD")
         root = Path(temporary.name)
         try:
@@ -75,7 +82,11 @@ class Project:
             if into not in self.temporary:
                 self.temporary[into] = _export(self.repo, f"{HEADS}{into}")
             root = Path(self.temporary[into].name)
-        return load_environment(resolve_env(spec, root), label=spec)
+        try:
+            return load_environment(resolve_env(spec, root), label=spec)
+        except ConfigError:
+            _refuse_left_out(self.repo, spec)
+            raise
 
     def model(
         self, name: str, role: str, *, override: str | None = None, yes: bool = False, say: Callable[[str], None]
@@ -127,6 +138,18 @@ class Project:
             temporary.cleanup()
 
 
+def _refuse_left_out(repo: Repository, path: str) -> None:
+    """Say that something is missing because a sparse checkout leaves it out, where that is so.
+
+    Raises:
+        ConfigError: so it is.
+    """
+    found = worktrees.left_out(repo.runner, path) if repo.work_tree is not None else None
+    if found is not None:
+        mend = f"run: git sparse-checkout add {shlex.quote(path)}"
+        raise ConfigError(f"{found}: a sparse checkout leaves it out of the work tree", mend=mend)
+
+
 def _read(root: Path, overrides: Iterable[tuple[str, str, str]]) -> Config:
     path = root / FILE_NAME
     try:
@@ -137,6 +160,8 @@ def _read(root: Path, overrides: Iterable[tuple[str, str, str]]) -> Config:
         raise ConfigError(f"{FILE_NAME}: not UTF-8", mend="save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{FILE_NAME}: {error.strerror}", mend="make it readable") from None
+    if text.startswith(LFS_POINTER.decode()):
+        raise ConfigError(f"{FILE_NAME}:1: a Git LFS pointer", mend="run `git lfs pull`, or keep the file out of LFS")
     return parse(text, FILE_NAME, overrides)
 
 

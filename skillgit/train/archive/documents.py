@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from skillgit.document.structure import Structure, check_document
 from skillgit.errors import DocumentError
 from skillgit.store.objects import Entry
 from skillgit.store.repository import Repository
+from skillgit.store.trees import SUBMODULE
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,18 @@ def read(repo: Repository, commit: str, path: str) -> Placed:
     entry = repo.objects.entry(commit, path)
     where = f"{path} at {commit[:12]}"
     if entry is None:
-        raise DocumentError(f"{where}: there is no such file", mend=f"commit {path} first")
+        raise _missing(repo, commit, path, where)
     if entry.mode not in (0o100644, 0o100755):
         raise DocumentError(f"{where}: not a plain file", mend="commit the document itself, no link or folder")
     return read_blob(repo, entry.oid, entry.mode, where)
+
+
+def _missing(repo: Repository, commit: str, path: str, where: str) -> DocumentError:
+    for folder in PurePosixPath(path).parents:
+        entry = repo.objects.entry(commit, str(folder)) if folder.name else None
+        if entry is not None and entry.mode == SUBMODULE:
+            return DocumentError(f"{where}: it belongs to the submodule {folder}", mend="train it in that repository")
+    return DocumentError(f"{where}: there is no such file", mend=f"commit {path} first")
 
 
 def read_blob(repo: Repository, blob: str, mode: int, where: str) -> Placed:
