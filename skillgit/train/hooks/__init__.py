@@ -1,0 +1,1 @@
+"""What the git hooks decide, and how they are put beside the hooks that are there (docs/hooks.md)."""
