@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.output import print_json
+from skillgit.cli.output import one_line, print_json
 
 if TYPE_CHECKING:
-    from skillgit.train.archive.story import Status
+    from collections.abc import Iterator
+
+    from skillgit.train.archive.standing import Fetched, Holder, Status
 
 
 @click.command("status")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(name: str | None, as_json: bool) -> None:
-    """Show where skill NAME, or every skill, stands: branch, best, base, run, rejected."""
+    """Show where skill NAME, or every skill, stands: branch, best, base, run, rejected, remotes, lock."""
     from skillgit.cli import baseline, opened
-    from skillgit.train.archive import story
+    from skillgit.train.archive import standing
 
     with opened.project() as project:
         names = [name] if name else sorted(project.config.skills)
-        found = [story.status(project.repo, n, project.config.skill(n)) for n in names]
+        found = [standing.status(project.repo, n, project.config.skill(n)) for n in names]
         baselines = [baseline.shown(project, n) for n in names]
     if as_json:
         print_json(
@@ -42,22 +44,66 @@ def _lines(status: Status) -> list[str]:
     if status.branch is not None:
         lines.append(f"  branch   skill/{status.name} at {status.branch[:12]}")
     if status.best is None:
-        return [*lines, f"  not trained here yet: `skillgit train {status.name}`"]
+        if status.remotes:
+            lines.append("  not trained here yet; its history is on a remote: `skillgit fetch`")
+        else:
+            lines.append(f"  not trained here yet: `skillgit train {status.name}`")
+        return [*lines, *_around(status)]
     lines.append(f"  best     {status.best[:12]}, val {points(status.best_score)}")
-    if status.merged:
-        lines.append(f"  base     {status.base} has the best document")
-    else:
-        # A detached HEAD is no branch that something can be merged into.
-        into = "BRANCH" if status.base == "HEAD" else status.base
-        merge = f"`skillgit merge {status.name} --into {into}`"
-        lines.append(f"  base     {status.base} does not have the best document: {merge}")
+    lines.append(f"  base     {_base(status)}")
     if status.unmeasured_base:
         lines.append(f"  note     the document on {status.base} differs from its best_skill.md: nobody measured it")
     if status.unmeasured_commits:
-        lines.append(f"  note     {status.unmeasured_commits} commits on the branch are not measured yet")
+        are = "commit on the branch is" if status.unmeasured_commits == 1 else "commits on the branch are"
+        lines.append(f"  note     {status.unmeasured_commits} {are} not measured yet")
     if status.run is not None:
-        state = "unfinished, `skillgit train` goes on" if status.running else f"finished: {status.run_reason}"
-        lines.append(f"  run      {status.run}, step {status.run_step} of {status.run_steps}, {state}")
+        lines.append(f"  run      {status.run}, step {status.run_step} of {status.run_steps}, {_state(status)}")
+    lines += _around(status)
     which = "this run" if status.accepted_run == status.run else f"run {status.accepted_run}"
     lines.append(f"  steps    {status.accepted} accepted in {which}, {status.rejected} rejected kept")
     return lines
+
+
+def _base(status: Status) -> str:
+    if status.merged:
+        return f"{status.base} has the best document"
+    # A detached HEAD is no branch that something can be merged into.
+    into = "BRANCH" if status.base == "HEAD" else status.base
+    return f"{status.base} does not have the best document: `skillgit merge {status.name} --into {into}`"
+
+
+def _state(status: Status) -> str:
+    if not status.running:
+        return f"finished: {one_line(status.run_reason)}"
+    due = f", the end of epoch {status.run_epoch} is due" if status.closing else ""
+    return f"unfinished{due}, `skillgit train` goes on"
+
+
+def _around(status: Status) -> Iterator[str]:
+    """What lies outside of the skill's own history: a review, remotes, whoever works on it."""
+    if status.published is not None:
+        more = f", the branch has {status.unpublished} more commits" if status.unpublished else ""
+        yield f"  review   {status.published[:12]} was pushed for review{more}"
+    for fetched in status.remotes:
+        yield f"  remote   {_remote(fetched)}"
+    if status.lock is not None:
+        yield f"  lock     {_holder(status.lock)}"
+
+
+def _remote(fetched: Fetched) -> str:
+    short = one_line(fetched.ref.removeprefix("refs/remotes/"))
+    if fetched.ahead is None or fetched.behind is None:
+        return f"{short} at {fetched.commit[:12]}"
+    if not fetched.ahead and not fetched.behind:
+        return f"{short} is where the branch is"
+    counts = ((fetched.ahead, "ahead of"), (fetched.behind, "behind"))
+    told = " and ".join(f"{number} commit{'' if number == 1 else 's'} {how}" for number, how in counts if number)
+    return f"the branch is {told} {short}, as last fetched"
+
+
+def _holder(lock: Holder) -> str:
+    command = f" ({lock.command})" if lock.command else ""
+    who = one_line(f"process {lock.pid}{command} on {lock.host} since {lock.since}")
+    if lock.alive is False:
+        return f"left by {who}, which has ended: the next command takes it over"
+    return f"held by {who}"

@@ -1,28 +1,35 @@
-"""What commands tell of a skill's past and present, read from refs and journals alone."""
+"""What commands tell of a skill's past, read from refs and journals alone, and only as far as it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-from skillgit.config import SkillSettings
-from skillgit.store.merging import best_path
-from skillgit.store.refs import HEADS, SkillRefs, parse_rejected
+from skillgit.errors import RefusedError
+from skillgit.store.refs import SkillRefs, parse_rejected
 from skillgit.store.repository import Repository
 from skillgit.train.archive import history
-from skillgit.train.archive.documents import blob_at
-from skillgit.train.archive.history import known_score
-from skillgit.train.archive.journal import Journal, StepRecord, exact_number
+from skillgit.train.archive.journal import StepRecord, exact_number
+from skillgit.train.archive.walking import Stop, walk
+
+_STEP = re.compile(r"(?:([0-9a-z]{0,26})/)?0*(\d{1,9})(?:-0*(\d{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A step of a run, or another entry of its journal, with the commit that it left behind."""
+    """A step of a run, or another entry of its journal, with the commit that it left behind.
+
+    Args:
+        journal: the journal's commit; empty where the journal is not here and the trailers alone speak.
+    """
 
     run: str
     record: StepRecord
+    journal: str = ""
 
     @property
     def commit(self) -> str | None:
@@ -31,8 +38,13 @@ class Entry:
 
     @property
     def score(self) -> Fraction | None:
-        """Over all val tasks; None on an early rejection."""
+        """Over all val tasks; None on an early rejection, and where nothing was measured."""
         return exact_number(self.record.score)
+
+    @property
+    def reached(self) -> Fraction | None:
+        """The score, or on an early rejection what could still have been reached."""
+        return exact_number(self.record.maximum) if self.record.maximum is not None else self.score
 
     @property
     def delta(self) -> Fraction | None:
@@ -45,7 +57,7 @@ class Entry:
         """The step's other measured candidates, without costs of their own."""
         known = {f.name for f in fields(StepRecord)}
         parts = ({key: value for key, value in part.items() if key in known} for part in self.record.others)
-        return [Entry(self.run, StepRecord(**part)) for part in parts]
+        return [Entry(self.run, StepRecord(**part), self.journal) for part in parts]
 
     def to_json(self) -> dict[str, Any]:
         """Stable keys; scores as decimals."""
@@ -58,10 +70,11 @@ class Entry:
             "candidate": record.candidate,
             "decision": record.decision,
             "reason": record.reason,
-            "score": _decimal(record.score),
-            "score_max": _decimal(record.maximum),
-            "before": _decimal(record.before),
-            "best": _decimal(record.best),
+            "score": decimal(exact_number(record.score)),
+            "score_max": decimal(exact_number(record.maximum)),
+            "before": decimal(exact_number(record.before)),
+            "delta": decimal(self.delta),
+            "best": decimal(exact_number(record.best)),
             "learning_rate": record.learning_rate,
             "edits": record.edits,
             "commits": record.commits,
@@ -71,131 +84,135 @@ class Entry:
             "lost": record.lost,
             "cost": {key: record.cost.get(key) for key in ("calls", "tokens", "usd")},
             "models": record.models,
+            "journal": self.journal or None,
             "others": [other.to_json() for other in self.others],
         }
 
 
-def steps(repo: Repository, name: str) -> Iterator[Entry]:
-    """Every step of every run, newest first."""
-    for run, tip in reversed(history.runs(repo, name)):
-        for _, record in history.entries(repo, tip):
-            yield Entry(run, record)
+def decimal(number: Fraction | None) -> float | None:
+    """A score as JSON has it: six decimals."""
+    return None if number is None else round(float(number), 6)
+
+
+def steps(repo: Repository, name: str, run: str = "") -> Iterator[Entry]:
+    """Every entry of every run, newest first, read one by one; only of runs whose id begins with `run`."""
+    for ident, tip in reversed(history.runs(repo, name)):
+        if ident.startswith(run):
+            for stop in walk(repo, ident, tip):
+                yield Entry(ident, stop.record(repo), stop.commit)
+
+
+class Steps:
+    """A skill's journals, looked up by run and step. A journal is walked once, when it is first asked for; of its
+    entries only those that are asked for are read."""
+
+    def __init__(self, repo: Repository, name: str) -> None:
+        self._repo = repo
+        self._tips = dict(history.runs(repo, name))
+        self._walked: dict[str, list[Stop]] = {}
+        self._steps: dict[str, dict[int, list[int]]] = {}
+
+    @property
+    def runs(self) -> list[str]:
+        """The newest first."""
+        return sorted(self._tips, reverse=True)
+
+    def tip(self, run: str) -> str | None:
+        """A run's last journal commit; None where its journal is not here."""
+        return self._tips.get(run)
+
+    def stops(self, run: str) -> list[Stop]:
+        """A run's entries as their commits alone tell, newest first; none where its journal is not here."""
+        if run not in self._walked:
+            tip = self._tips.get(run)
+            self._walked[run] = list(walk(self._repo, run, tip)) if tip else []
+        return self._walked[run]
+
+    def read(self, stop: Stop) -> Entry:
+        """An entry, whole.
+
+        Raises:
+            RefusedError: it is not readable.
+        """
+        return Entry(stop.run, stop.record(self._repo), stop.commit)
+
+    def at(self, run: str, step: int) -> list[Entry]:
+        """The entries of a step, newest first: the step itself, the slow update, people's commits behind it …"""
+        if run not in self._steps:
+            found: dict[int, list[int]] = {}
+            for number, stop in enumerate(self.stops(run)):
+                if stop.step is not None:
+                    found.setdefault(stop.step, []).append(number)
+            self._steps[run] = found
+        stops = self.stops(run)
+        return [self.read(stops[number]) for number in self._steps[run].get(step, ())]
+
+    def candidate(self, run: str, step: int, number: int) -> Entry | None:
+        """A measured candidate of a step, by its number."""
+        entries = (one for entry in self.at(run, step) for one in (entry, *entry.others))
+        return next((one for one in entries if one.record.commits and one.record.candidate == number), None)
+
+    def older(self, entry: Entry) -> Iterator[Stop]:
+        """What comes before an entry in its journal, newest first."""
+        stops = iter(self.stops(entry.run))
+        for stop in stops:
+            if stop.commit == entry.journal:
+                break
+        yield from stops
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """A rejected candidate: its ref, its commit, and the record of it, where the journal is here."""
+class Asked:
+    """A step as a person names it: `7`, `RUN/7`, `7-02`; `run` is the beginning of a run's id, or empty."""
 
-    ref: str
-    commit: str
     run: str
     step: int
-    candidate: int
-    entry: Entry | None
+    candidate: int | None
 
 
-def rejected(repo: Repository, name: str) -> list[Rejected]:
-    """The rejected buffer: the newest step first, its candidates in order."""
-    known = {}
-    for entry in steps(repo, name):
-        for one in (entry, *entry.others):
-            if one.record.decision == "reject":
-                known[one.run, one.record.step, one.record.candidate] = one
-    found = []
+def parse_step(text: str) -> Asked | None:
+    """What a person means by `7`, `RUN/7` or `RUN/7-02`; None where it is no such name."""
+    found = _STEP.fullmatch(text)
+    return Asked(found[1] or "", int(found[2]), int(found[3]) if found[3] else None) if found else None
+
+
+class Rejected:
+    """A rejected candidate: its ref, its commit, and the record of it, where the journal is here; read on first use."""
+
+    def __init__(
+        self, ref: str, commit: str, run: str, step: int, candidate: int, load: Callable[[], Entry | None]
+    ) -> None:
+        self.ref, self.commit = ref, commit
+        self.run, self.step, self.candidate = run, step, candidate
+        self._load = load
+
+    @cached_property
+    def entry(self) -> Entry | None:
+        """None where the journal is not here, cannot be read, or tells of another commit."""
+        try:
+            found = self._load()
+        except RefusedError:
+            return None
+        return found if found is not None and found.commit == self.commit else None
+
+
+def rejected(repo: Repository, name: str, found: Steps | None = None) -> list[Rejected]:
+    """The rejected buffer: the newest step first, its candidates in order. Only refs are read.
+
+    Args:
+        found: the skill's journals, where they are open already.
+    """
+    known = found or Steps(repo, name)
+    items = []
     for ref, commit in repo.list_refs(SkillRefs(name).rejected_prefix).items():
         parts = parse_rejected(ref)
         if parts is not None:
-            place = parts.run, parts.step, parts.k
-            found.append(Rejected(ref, commit, *place, known.get(place)))
-    return sorted(sorted(found, key=lambda r: r.candidate), key=lambda r: (r.run, r.step), reverse=True)
+            items.append(_item(ref, commit, parts.run, parts.step, parts.k, known))
+    return sorted(sorted(items, key=lambda r: r.candidate), key=lambda r: (r.run, r.step), reverse=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Where a skill stands. Scores are the gate metric on val; None where nothing was measured.
+def _item(ref: str, commit: str, run: str, step: int, candidate: int, known: Steps) -> Rejected:
+    def load() -> Entry | None:
+        return known.candidate(run, step, candidate)
 
-    Args:
-        run: the newest run; so are the other `run_` fields and `running`.
-        accepted: candidates, in `accepted_run`: the newest run that took steps, else the newest.
-        rejected: candidates that refs keep, of all runs.
-    """
-
-    name: str
-    document: str
-    branch: str | None
-    best: str | None
-    best_score: Fraction | None
-    base: str
-    base_commit: str | None
-    merged: bool
-    unmeasured_base: bool
-    unmeasured_commits: int
-    run: str | None
-    run_step: int
-    run_steps: int
-    running: bool
-    run_reason: str
-    accepted: int
-    accepted_run: str | None
-    rejected: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Stable keys; the score as a decimal."""
-        found: dict[str, Any] = {key: getattr(self, key) for key in Status.__slots__}
-        found["best_score"] = None if self.best_score is None else round(float(self.best_score), 6)
-        return found
-
-
-def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
-    """Read where a skill stands; measures nothing."""
-    refs, path = SkillRefs(name), settings.document
-    branch, best = repo.read_ref(refs.branch), repo.read_ref(refs.best)
-    base = settings.merge.into or (repo.head_branch() or "HEAD").removeprefix(HEADS)
-    base_commit = repo.resolve(f"refs/heads/{base}" if base != "HEAD" else base)
-    last = history.latest(repo, name)
-    worked = history.latest_with_steps(repo, name) or last
-    best_blob = blob_at(repo, best, path) if best else None
-    on_base = blob_at(repo, base_commit, path) if base_commit else None
-    copy = blob_at(repo, base_commit, best_path(path)) if base_commit else None
-    return Status(
-        name=name,
-        document=path,
-        branch=branch,
-        best=best,
-        best_score=known_score(last, best_blob, settings) if best_blob else None,
-        base=base,
-        base_commit=base_commit,
-        merged=best_blob is not None and on_base == best_blob and _holds(repo, base_commit, best, copy, best_blob),
-        unmeasured_base=copy is not None and on_base != copy,
-        unmeasured_commits=_people_commits(repo, branch, last),
-        run=last.info.run if last else None,
-        run_step=last.state.step if last else 0,
-        run_steps=last.info.total_steps if last else 0,
-        running=last is not None and last.state.status == "running",
-        run_reason=last.state.reason if last else "",
-        accepted=worked.state.accepted_count if worked else 0,
-        accepted_run=worked.info.run if worked else None,
-        rejected=len(repo.list_refs(refs.rejected_prefix)),
-    )
-
-
-def _holds(repo: Repository, base: str | None, best: str | None, copy: str | None, best_blob: str) -> bool:
-    """Whether the base has the best document: as best_skill.md, or because training began from there."""
-    return copy == best_blob or bool(base and best and repo.objects.is_ancestor(best, base))
-
-
-def _people_commits(repo: Repository, branch: str | None, last: Journal | None) -> int:
-    """Commits on the branch that no run has measured yet."""
-    if branch is None or last is None or branch == last.state.tip:
-        return 0
-    count = 0
-    for info in repo.objects.first_parents(branch, last.state.tip):
-        if info.oid == last.state.tip:
-            break
-        count += 1
-    return count
-
-
-def _decimal(text: str | None) -> float | None:
-    number = exact_number(text)
-    return None if number is None else round(float(number), 6)
+    return Rejected(ref, commit, run, step, candidate, load)

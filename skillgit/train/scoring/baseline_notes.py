@@ -16,7 +16,8 @@ from skillgit.store.repository import Repository
 from skillgit.train.archive import history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, exact_number, exact_text
-from skillgit.train.archive.record import SUBJECT, read_journal
+from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.walking import walk
 from skillgit.train.scoring.scores import Metric
 
 KIND = "baseline"
@@ -181,10 +182,8 @@ def find(repo: Repository, name: str, settings: SkillSettings) -> tuple[Baseline
 def first_entry(repo: Repository, tip: str) -> Journal:
     """A run's first journal commit, which has the document that the run began with."""
     oldest = tip
-    for info in repo.objects.first_parents(tip):
-        if not info.message.startswith(SUBJECT):
-            break
-        oldest = info.oid
+    for stop in walk(repo, "", tip):
+        oldest = stop.commit
     return read_journal(repo, oldest)
 
 
@@ -193,7 +192,7 @@ def _bases(repo: Repository, name: str, settings: SkillSettings) -> Iterator[str
     the base branch's."""
     worked = history.latest_with_steps(repo, name)
     tips = [tip for _, tip in reversed(history.runs(repo, name)[-_RECENT:])]
-    for tip in ([worked.commit] if worked is not None else []) + tips:
+    for tip in dict.fromkeys(([worked.commit] if worked is not None else []) + tips):
         try:
             first = first_entry(repo, tip)
         except RefusedError:
