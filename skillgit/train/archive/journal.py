@@ -204,7 +204,7 @@ def load(kind: type[D], data: bytes | None, commit: str) -> D:
 def _object(data: bytes | None, commit: str) -> dict[str, Any]:
     try:
         value = json.loads(data or b"")
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise RefusedError(f"journal {commit[:12]} is not readable", mend="run `skillgit doctor`")

@@ -1,0 +1,1 @@
+"""What is wrong with a skill's history, and putting it right from the journals."""
