@@ -98,8 +98,7 @@ def verdict_trailers(record: StepRecord, *, gate: str, val: str) -> list[tuple[s
         ("Skill-Gate", gate),
         ("Skill-Blob", record.document),
         ("Skill-Val", val),
-        ("Skill-Target", record.models.get("target", "")),
-        ("Skill-Optimizer", record.models.get("optimizer", "")),
+        *[(f"Skill-{role.title()}", model) for role in ("target", "optimizer") if (model := record.models.get(role))],
         ("Skill-Cost", cost_text(record.cost)),
     ]
 

@@ -188,7 +188,7 @@ def _decision(run: Run, bout: Bout, c: Contender) -> str:
         return "indecisive"
     if bout.forced:
         return "forced"
-    if decision == "accept" and _beats_best(run, c.gated.measurement):
+    if decision == "accept" and _beats_best(run, c.gated.measurement, ties=bout.rule is not None):
         return "accept-best"
     return decision
 
@@ -199,12 +199,18 @@ def _height(c: Contender) -> tuple[Fraction, int]:
     return (Fraction(-1) if reached is None else reached, -c.number)
 
 
-def _beats_best(run: Run, measurement: Measurement) -> bool:
-    """Whether a document is better than the best one, on the tasks that both have a score for."""
+def _beats_best(run: Run, measurement: Measurement, *, ties: bool = False) -> bool:
+    """Whether a document is better than the best one, on the tasks that both have a score for.
+
+    Args:
+        ties: as good is enough: where a gate that is content with a tie has let it in.
+    """
     metric = run.session.metric
-    best = by_metric(run.measured[run.state.best], metric)
+    best, own = by_metric(run.measured[run.state.best], metric), by_metric(measurement, metric)
     settings = GateSettings("strict", min_coverage=run.session.settings.evaluation.min_coverage)
-    return decide(best, by_metric(measurement, metric), settings).decision == "accept"
+    if ties:
+        return decide(own, best, settings).decision == "reject"
+    return decide(best, own, settings).decision == "accept"
 
 
 def _write(run: Run, bout: Bout, c: Contender, winner: Contender | None) -> StepRecord:

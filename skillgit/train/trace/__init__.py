@@ -1,0 +1,1 @@
+"""Which edit did what: to a task (bisect), and to the score (attribute)."""
