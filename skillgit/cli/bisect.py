@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 @click.command("bisect")
 @click.argument("name")
 @click.option("--task", "task", metavar="ID", required=True, help="The task, of any split.")
-@click.option(
-    "--from", "start", metavar="REV", help="Where to begin; where the branch's document begins, if not given."
-)
+@click.option("--from", "start", metavar="REV", help="Where to begin; where the document begins unless given.")
 @click.option("--to", "end", metavar="REV", help="Where to end; the training branch unless given.")
 @click.option("--no-measure", is_flag=True, help="Only what the journals know; no model is asked.")
 @click.option("--yes", is_flag=True, help="Fetch the embedded model's weights without asking.")
@@ -94,14 +92,11 @@ def _say(name: str, task: str, line: list[Point], known: list[Point], rows: list
     if not known:
         print(f"no journal knows how {task} did; without --no-measure it is measured")
         return
-    print(
-        f"{task}: {points(known[0].value)} with {known[0].commit[:12]}, {points(known[-1].value)} with "
-        f"{known[-1].commit[:12]}; {len(line)} documents in between and at the ends"
-    )
+    ends = [f"{points(point.value)} with {point.commit[:12]}" for point in (known[0], known[-1])]
+    print(f"{task}: {ends[0]}, {ends[1]}; {len(line)} documents, {len(known)} of them known")
     for row in rows:
-        place = (
-            f"step {row['step']} edit {row['edit']} of run {row['run'][:10]}" if row["run"] else one_line(row["author"])
-        )
+        edit = f"step {row['step']} edit {row['edit']} of run {row['run'][:10]}" if row["run"] else ""
+        place = edit or one_line(row["author"])
         scores = " -> ".join(f"{row[end]['score'] * 100:.1f}%" for end in ("before", "after"))
         print(f"{row['change']} by {row['after']['commit'][:12]} ({place}): {scores}  {one_line(row['subject'])}")
     if not rows:
