@@ -25,7 +25,7 @@ def command(name: str, wanted: tuple[str, ...], full: bool, delete: bool, yes: b
 
     EDIT is as for `skillgit revert`. What is found goes into the notes on the edits' commits. Unless --full is given, a
     measurement ends as soon as it is clear that the score falls without the edit. With --delete, edits without which it
-    does not fall are taken out, if it does not fall without all of them either: the gate of such a change is "no worse".
+    does not fall are taken out, if it does not fall without all of them either: such a change's gate is "no worse".
     """
     from datetime import UTC, datetime
 
