@@ -95,12 +95,13 @@ async def _train(session: Session) -> tuple[Evaluation, Outcome, Evaluation]:
 def _merge(project: Project, skill: str, base: str) -> str:
     """Merge into the base branch; returns the path of best_skill.md."""
     from skillgit.cli import opened
+    from skillgit.cli.merge import sessions
     from skillgit.store.locks import SkillLock
-    from skillgit.train.merging.into import gate_documents, merge
+    from skillgit.train.merging.into import merge
 
-    judge = gate_documents(lambda work: opened.with_session(project, skill, work))
+    ready = sessions(project, skill)
     with SkillLock.acquire(project.repo, skill, "demo") as lock:
-        done = opened.run(merge(project.repo, skill, project.config.skill(skill), base, judge, lock=lock))
+        done = opened.run(merge(project.repo, skill, project.config.skill(skill), base, ready, lock=lock))
     return done.best_file
 
 

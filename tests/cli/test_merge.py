@@ -29,6 +29,7 @@ def test_for_people(trained: Place) -> None:
     assert done.out.splitlines() == [
         f"main is at {trained.git('rev-parse', 'main')[:12]}: {DOCUMENT} is the best document, val {score * 100:.1f}%",
         f"the same bytes are in {BEST}",
+        f"released as skill/{SKILL}/v1",
     ]
     assert done.err == ""
 

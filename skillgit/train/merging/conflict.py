@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from skillgit.errors import ConflictError, RefusedError
 from skillgit.store.lineage import Touch, touches, versions
 from skillgit.store.repository import Repository
-from skillgit.store.threeway import Piece, hunks
+from skillgit.store.threeway import Piece, hunks, pieces, stages
 from skillgit.store.trailers import parse_trailers
 from skillgit.train.archive import edits
 from skillgit.train.archive.edits import RecordedEdit
@@ -95,6 +96,38 @@ class Conflict:
         """Stable keys: the text before, and both sides."""
         sides = {"ours": self.ours.to_json(), "theirs": self.theirs.to_json()}
         return {"number": self.number, "before": self.before, **sides}
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A document whose merge conflicts: the document in pieces, and its conflicts with what brought each side."""
+
+    path: str
+    pieces: list[Piece]
+    conflicts: list[Conflict]
+
+    def error(self, message: str, *, mend: str) -> ConflictError:
+        """The refusal that shows them."""
+        facts = [conflict.to_json() for conflict in self.conflicts]
+        return ConflictError(message, mend=mend, shown=shown(self.path, self.conflicts), conflicts=facts)
+
+
+def clash(repo: Repository, name: str, path: str, ours: End, theirs: End) -> Clash:
+    """Look into the conflict that a merge of two commits has in the document of skill `name`.
+
+    Raises:
+        RefusedError: there is nothing to settle line by line: one side deleted it, or git does not merge it as text.
+    """
+    found = stages(repo, ours.commit, theirs.commit, path)
+    for end, entry in ((ours, found.ours), (theirs, found.theirs)):
+        if entry is None:
+            mend = "bring it back there, or merge by hand"
+            raise RefusedError(f"{path}: changed on one side, deleted or renamed on {end.label}", mend=mend)
+    texts = [repo.objects.read_blob(e.oid) if e else b"" for e in (found.ours, found.before, found.theirs)]
+    parts = pieces(repo, *texts)
+    if not hunks(parts):
+        raise RefusedError(f"{path}: git does not merge it as text", mend="see its attributes, or merge by hand")
+    return Clash(path, parts, explain(repo, name, path, parts, ours, theirs))
 
 
 def explain(repo: Repository, name: str, path: str, found: Sequence[Piece], ours: End, theirs: End) -> list[Conflict]:

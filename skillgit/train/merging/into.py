@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any
 
 from skillgit.config import SkillSettings
-from skillgit.errors import ConflictError, RefusedError, RepositoryError
+from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import MergedTree, best_path, merge_tree, move_checked_out
 from skillgit.store.objects import Entry
@@ -18,21 +17,31 @@ from skillgit.store.trailers import format_message, subject_line
 from skillgit.store.transactions import RefUpdate
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.journal import Journal
+from skillgit.train.archive.known import Knowledge
 from skillgit.train.archive.refusals import refuse_symbolic
-from skillgit.train.events import Listener, StageStarted
-from skillgit.train.gate import Verdict, decide
-from skillgit.train.scoring.measure import measure_all
-from skillgit.train.scoring.scores import by_metric, decimal
-from skillgit.train.session import Session
+from skillgit.train.events import Listener, Note
+from skillgit.train.gate import Verdict
+from skillgit.train.merging import release
+from skillgit.train.merging.conflict import Clash, End, clash
+from skillgit.train.merging.gating import Judged, WithSession, judge
+from skillgit.train.merging.resolution import Resolution
+from skillgit.train.merging.resolve import Resolver, check_resolvable
+from skillgit.train.scoring.scores import decimal
+from skillgit.train.session import Session, metric_of
 from skillgit.train.start import recover
-
-Judge = Callable[[Placed, Placed], Awaitable[Verdict]]
-"""Gates (merged document, base document as it stands now): called only where people changed the base's document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge did. `commit` is None where the base already has it all."""
+    """What a merge did. `commit` is None where the base already has it all.
+
+    Args:
+        tag: the release's ref; None where none was made.
+        verdict: of the gate; None where people changed nothing, so that there was nothing to judge.
+        score: of the merged document; None where nobody measured it. below_best: the best document's, where it is more.
+        resolution: why the optimizer settled conflicts as it did; None where there were none.
+    """
 
     into: str
     commit: str | None
@@ -40,33 +49,56 @@ class Merged:
     best_file: str
     verdict: Verdict | None
     score: Fraction | None
+    tag: str | None = None
+    below_best: Fraction | None = None
+    resolution: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Stable keys; scores as decimals."""
+        before = self.verdict.before if self.verdict else None
+        return {
+            "into": self.into,
+            "commit": self.commit,
+            "document": self.document,
+            "best_file": self.best_file,
+            "score": _decimal(self.score),
+            "before": _decimal(before),
+            "below_best": _decimal(self.below_best),
+            "reason": self.verdict.reason if self.verdict else None,
+            "resolution": self.resolution,
+            "tag": self.tag,
+        }
 
 
-class WithSession(Protocol):
-    """Runs a piece of work on a session that is opened only now."""
-
-    def __call__(self, work: Callable[[Session], Awaitable[Verdict]]) -> Awaitable[Verdict]: ...
+def _decimal(number: Fraction | None) -> float | None:
+    return None if number is None else round(float(number), 6)
 
 
-def gate_documents(with_session: WithSession) -> Judge:
-    """The gate of a merge: both documents measured anew on val, strictly better or not at all."""
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Both ends of a merge, and the document of each."""
 
-    async def judge(merged: Placed, theirs: Placed) -> Verdict:
-        async def work(session: Session) -> Verdict:
-            settings = session.settings.evaluation
-            measured = []
-            for placed in (theirs, merged):
-                session.tell(StageStarted(0, 0, "gate", len(session.val) * settings.repeats))
-                roller = session.roller("merge")
-                found, _ = await measure_all(
-                    roller, placed.text, placed.blob, session.val, settings.repeats, session.tell
-                )
-                measured.append(by_metric(found, session.metric))
-            return decide(measured[0], measured[1], session.gate)
+    repo: Repository
+    name: str
+    settings: SkillSettings
+    into: str
+    base: str
+    best: str
+    placed: Placed
+    theirs: Placed
 
-        return await with_session(work)
+    @property
+    def path(self) -> str:
+        return self.settings.document
 
-    return judge
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The document that is merged, with the verdict and the resolution that it took."""
+
+    placed: Placed
+    judged: Judged | None = None
+    resolution: Resolution | None = None
 
 
 async def merge(
@@ -74,22 +106,89 @@ async def merge(
     name: str,
     settings: SkillSettings,
     into: str,
-    judge: Judge,
+    with_session: WithSession,
     *,
     lock: SkillLock,
+    resolve: bool = False,
+    tag: bool = True,
     tell: Listener = lambda _: None,
 ) -> Merged:
     """Make a `--no-ff` merge commit on `into`, in the checked-out work tree as well where there is one.
 
     Args:
+        with_session: opens models, where a document has to be measured.
         lock: the skill's, held. What its last owner left half done is brought to its end first.
+        resolve: let the optimizer settle conflicts of the document.
+        tag: make a release tag on the commit.
 
     Raises:
         RepositoryError: no such branch, or nothing trained yet.
-        RefusedError: a conflict, a merged document that does not beat the base's, local changes in the way.
+        ConflictError: both sides changed the same lines.
+        RefusedError: a merged document that does not beat the base's, local changes in the way, a deleted document.
+        ModelError, MeasurementError: models or environment are broken; nothing moved.
     """
-    refs, path = SkillRefs(name), settings.document
     recover(repo, name, lock, tell)
+    plan = _plan(repo, name, settings, into)
+    base_ref, target_file = f"refs/heads/{into}", best_path(plan.path)
+    late = release.finish(repo, name, base_ref, lock.inherited)
+    if late is not None:
+        tell(Note(f"{late} was made: its transaction was interrupted"))
+    copy, held = documents.blob_at(repo, plan.base, target_file), repo.objects.is_ancestor(plan.best, plan.base)
+    # Merged before; or nothing was learned, and a merge would only say so.
+    if held and (plan.theirs.blob == copy or (copy is None and plan.theirs.blob == plan.placed.blob)):
+        return Merged(into, None, plan.path, target_file, None, _known_score(plan, plan.theirs.blob))
+    result = merge_tree(repo, plan.base, plan.best)
+    _refuse_others(plan, result, target_file)
+    chosen = await _document(plan, result, with_session, resolve=resolve)
+    # A best that the base holds is no second parent: only best_skill.md has to be written again.
+    parents = [plan.base] if held else [plan.base, plan.best]
+    commit, made = _write(plan, result, chosen, parents, tag=tag, lock=lock)
+    judged = chosen.judged
+    return Merged(
+        into=into,
+        commit=commit,
+        document=plan.path,
+        best_file=target_file,
+        verdict=judged.verdict if judged else None,
+        score=judged.verdict.score if judged else _known_score(plan, chosen.placed.blob),
+        tag=made,
+        below_best=judged.below_best if judged else None,
+        resolution=chosen.resolution.reason if chosen.resolution else None,
+    )
+
+
+def _write(
+    plan: _Plan, result: MergedTree, chosen: _Chosen, parents: list[str], *, tag: bool, lock: SkillLock
+) -> tuple[str, str | None]:
+    """The commit, its release tag, the work tree and the notes.
+
+    Returns: the commit and the tag's ref.
+    """
+    repo, base_ref = plan.repo, f"refs/heads/{plan.into}"
+    entries: dict[str, Entry | None] = {
+        plan.path: Entry(chosen.placed.mode, chosen.placed.blob),
+        best_path(plan.path): Entry(0o100644, chosen.placed.blob),
+    }
+    tree = repo.objects.write_tree(entries, result.tree)
+    commit = repo.objects.write_commit(tree, parents, _message(plan, chosen))
+    below = chosen.judged.below_best if chosen.judged else None
+    best = decimal(below) if below is not None else None
+    tags = [release.release(repo, plan.name, commit, best)] if tag else []
+    move = RefUpdate(base_ref, plan.base, commit)
+    reflog = f"skillgit merge {plan.name}: {plan.best[:12]}"
+    move_checked_out(repo, repo.checked_out_at(base_ref), move, reflog, others=tags, lock=lock)
+    if chosen.judged is not None:
+        chosen.judged.notes()
+    return commit, tags[0].ref if tags else None
+
+
+def _known_score(plan: _Plan, blob: str) -> Fraction | None:
+    return history.known_score(history.latest(plan.repo, plan.name), blob, plan.settings)
+
+
+def _plan(repo: Repository, name: str, settings: SkillSettings, into: str) -> _Plan:
+    """Both ends, or why there is nothing to merge."""
+    refs, path = SkillRefs(name), settings.document
     base_ref = f"refs/heads/{into}"
     base, best = repo.read_ref(base_ref), repo.read_ref(refs.best)
     if base is None:
@@ -100,82 +199,107 @@ async def merge(
         raise RepositoryError(f"{refs.best}: nothing was trained yet", mend=f"run `skillgit train {name}`")
     refuse_symbolic(repo, base_ref)
     repo.identity()
-    placed, target_file = documents.read(repo, best, path), best_path(path)
-    on_base = documents.blob_at(repo, base, path)
-    copy, held = documents.blob_at(repo, base, target_file), repo.objects.is_ancestor(best, base)
-    # Merged before; or nothing was learned, and a merge would only say so.
-    if held and on_base and (on_base == copy or (copy is None and on_base == placed.blob)):
-        score = history.known_score(history.latest(repo, name), on_base, settings)
-        return Merged(into, None, path, target_file, None, score)
-    result = merge_tree(repo, base, best)
-    merged, verdict = await _document(repo, path, result, base, placed, judge)
-    score = history.known_score(history.latest(repo, name), merged.blob, settings)
-    tree = _tree(repo, path, target_file, result, merged)
-    message = _message(repo, name, into, best, merged, score)
-    # A best that the base holds is no second parent: only best_skill.md has to be written again.
-    commit = repo.objects.write_commit(tree, [base] if held else [base, best], message)
-    move = RefUpdate(base_ref, base, commit)
-    move_checked_out(repo, repo.checked_out_at(base_ref), move, f"skillgit merge {name}: {best[:12]}", lock=lock)
-    return Merged(into, commit, path, target_file, verdict, score)
+    for commit, label in ((base, into), (best, "the best commit")):
+        if documents.blob_at(repo, commit, path) is None:
+            raise RefusedError(
+                f"{path} is not on {label}: it was deleted or renamed on one side",
+                mend=f"bring it back there, or set the document's path in skillgit.yaml and train {name} again",
+            )
+    return _Plan(
+        repo, name, settings, into, base, best, documents.read(repo, best, path), documents.read(repo, base, path)
+    )
 
 
-async def _document(
-    repo: Repository, path: str, result: MergedTree, base: str, placed: Placed, judge: Judge
-) -> tuple[Placed, Verdict | None]:
+def _refuse_others(plan: _Plan, result: MergedTree, target_file: str) -> None:
+    others = sorted(set(result.conflicts) - {plan.path, target_file})
+    if others:
+        raise RefusedError(f"the merge conflicts in {', '.join(others[:5])}", mend="merge those files by hand first")
+
+
+async def _document(plan: _Plan, result: MergedTree, with_session: WithSession, *, resolve: bool) -> _Chosen:
     """The best document, or, where people changed the base's meanwhile, a three-way result that beats theirs."""
-    theirs = documents.read(repo, base, path)
-    entry = repo.objects.entry(result.tree, path)
+    path, theirs, placed = plan.path, plan.theirs, plan.placed
+    entry = plan.repo.objects.entry(result.tree, path)
     if theirs.blob == placed.blob or (entry is not None and path not in result.conflicts and entry.oid == placed.blob):
-        return placed, None
-    if path in result.conflicts or entry is None:
-        shown = repo.objects.read_blob(entry.oid).decode(errors="replace") if entry else "(one side deleted it)"
-        raise ConflictError(
-            f"{path}: the base branch and the best document changed the same lines",
-            mend="merge the base into the training branch by hand, or train again from the base's document",
-            shown=shown,
-        )
+        return _Chosen(placed)
+    if path in result.conflicts:
+        branch = f"skill/{plan.name}"
+        found = clash(plan.repo, plan.name, path, End(plan.into, plan.base), End(branch, plan.best))
+        if not resolve:
+            raise found.error(
+                f"{path}: the base branch and the best document changed the same lines",
+                mend=f"let the optimizer settle it with --resolve, or merge {plan.into} into {branch} by hand",
+            )
+        check_resolvable(path, found.pieces)
+        return await with_session(lambda session: _resolved(plan, found, session), optimizer=True)
+    if entry is None:
+        raise RefusedError(f"{path}: a merge would delete or move it", mend="merge by hand")
     if entry.oid == theirs.blob:
         raise RefusedError(
             f"{path}: people changed it on the base branch, and training has found nothing better since",
             mend="train again: it starts from their document",
         )
-    merged = documents.read_blob(repo, entry.oid, theirs.mode, f"{path} merged")
-    verdict = await judge(merged, theirs)
-    if verdict.decision != "accept":
+    merged = documents.read_blob(plan.repo, entry.oid, theirs.mode, f"{path} merged")
+    judged = await with_session(lambda session: judge(session, merged, theirs, placed.blob))
+    if judged.verdict.decision != "accept":
         raise RefusedError(
             f"{path}: merged with the changes on the base branch it is not better than the document there: "
-            f"{verdict.reason}",
+            f"{judged.verdict.reason}",
             mend="train again: it starts from the base's document",
         )
-    return merged, verdict
+    return _Chosen(merged, judged)
 
 
-def _tree(repo: Repository, path: str, target_file: str, result: MergedTree, merged: Placed) -> str:
-    """The merge of all other files, with the document at its own path and as best_skill.md."""
-    others = sorted(set(result.conflicts) - {path, target_file})
-    if others:
-        raise RefusedError(f"the merge conflicts in {', '.join(others[:5])}", mend="merge those files by hand first")
-    entries: dict[str, Entry | None] = {
-        path: Entry(merged.mode, merged.blob),
-        target_file: Entry(0o100644, merged.blob),
-    }
-    return repo.objects.write_tree(entries, result.tree)
+async def _resolved(plan: _Plan, found: Clash, session: Session) -> _Chosen:
+    """A resolution that beats the base's document.
+
+    Raises:
+        RefusedError: none did.
+    """
+    resolver = Resolver(session, found, f"merge/{plan.best}/{plan.base}", plan.theirs.text)
+    said = ""
+    while (resolution := await resolver.next()) is not None:
+        blob = plan.repo.objects.write_blob(resolution.document.encode())
+        merged = documents.read_blob(plan.repo, blob, plan.theirs.mode, f"{plan.path} resolved")
+        judged = await judge(session, merged, plan.theirs, plan.placed.blob)
+        if judged.verdict.decision == "accept":
+            return _Chosen(merged, judged, resolution)
+        said = judged.verdict.reason
+        resolver.refuse(resolution, said)
+    raise RefusedError(
+        f"{plan.path}: no resolution is better than the document on {plan.into}: {said}",
+        mend=f"merge {plan.into} into skill/{plan.name} by hand and train on",
+    )
 
 
-def _message(repo: Repository, name: str, into: str, best: str, merged: Placed, score: Fraction | None) -> str:
-    journal = history.latest(repo, name)
-    trailers = [("Skill-Name", name)]
-    if journal is not None:
-        trailers.append(("Skill-Run", journal.info.run))
-    trailers.append(("Skill-Kind", "merge"))
-    if score is not None and journal is not None:
-        trailers += [
-            ("Skill-Score", decimal(score)),
-            ("Skill-Blob", merged.blob),
-            ("Skill-Val", journal.state.val),
-            ("Skill-Target", str(journal.state.target.get("name", ""))),
-        ]
+def _message(plan: _Plan, chosen: _Chosen) -> str:
+    journal = history.latest(plan.repo, plan.name)
+    head = [("Skill-Name", plan.name), *([("Skill-Run", journal.info.run)] if journal else [])]
+    head.append(("Skill-Kind", "merge"))
+    why = f"The document of {plan.best} is the best measured one of skill {plan.name}."
+    if chosen.judged is None:
+        trailers = _known_trailers(plan, journal, chosen.placed.blob)
     else:
-        trailers.append(("Skill-Blob", merged.blob))
-    why = f"The document of {best} is the best measured one of skill {name}."
-    return format_message(subject_line(name, f"merge the best document into {into}"), why, trailers)
+        trailers = chosen.judged.trailers
+        why = f"The document of {plan.best}, merged with the changes on {plan.into}."
+    if chosen.resolution is not None:
+        why += f"\n\n{chosen.resolution.told}"
+    return format_message(subject_line(plan.name, f"merge the best document into {plan.into}"), why, [*head, *trailers])
+
+
+def _known_trailers(plan: _Plan, journal: Journal | None, blob: str) -> list[tuple[str, str]]:
+    """What the journal knows of the best document, and of the one that it replaces where that compares."""
+    score = history.known_score(journal, blob, plan.settings)
+    if score is None or journal is None:
+        return [("Skill-Blob", blob)]
+    pair = Knowledge(plan.repo, plan.name, (blob, plan.theirs.blob)).pair(blob, plan.theirs.blob, "val")
+    before = (
+        pair[1].score(metric_of(plan.settings.evaluation)) if pair and pair[0].digest == journal.state.val else None
+    )
+    return [
+        ("Skill-Score", decimal(score)),
+        *([("Skill-Score-Before", decimal(before))] if before is not None else []),
+        ("Skill-Blob", blob),
+        ("Skill-Val", journal.state.val),
+        ("Skill-Target", str(journal.state.target.get("name", ""))),
+    ]

@@ -30,6 +30,12 @@ class Resolution:
     document: str
     reason: str
 
+    @property
+    def told(self) -> str:
+        """One sentence for a commit's body."""
+        count = len(self.texts)
+        return f"{count} conflict{'s' if count > 1 else ''} settled by the optimizer: {self.reason}"
+
 
 def problem(found: Sequence[Piece], texts: Sequence[str]) -> str | None:
     """Why these texts cannot stand in the places of the conflicts, as one clause; None where they can."""

@@ -12,16 +12,18 @@ from typing import Any
 
 from skillgit.document.lines import EOL
 from skillgit.document.structure import Structure, body
-from skillgit.errors import RefusedError, ReplyError
+from skillgit.errors import ConfigError, ModelError, RefusedError, ReplyError
 from skillgit.models.base import Json, Request, Turn
 from skillgit.models.replies import parse_object
 from skillgit.redact import redact
 from skillgit.store.threeway import Hunk, Piece, hunks, joined
 from skillgit.train.archive.messages import MOST_REASON
-from skillgit.train.merging.conflict import Conflict, Origin
+from skillgit.train.events import StageStarted
+from skillgit.train.merging.conflict import Clash, Conflict, Origin
 from skillgit.train.merging.resolution import Resolution, problem
-from skillgit.train.propose.optimizer_calls import StepOptimizer
+from skillgit.train.propose.optimizer_calls import CallLog, OptimizerCalls, StepOptimizer
 from skillgit.train.propose.prompts import conversation, count, data, fill
+from skillgit.train.session import Session
 
 MOST_TRIES = 2
 """Resolutions that are gated; each is asked for at most twice."""
@@ -33,7 +35,7 @@ _MOST_ORIGINS = 8
 class Refused:
     """A resolution that the gate refused, as the next prompt tells of it."""
 
-    texts: Sequence[str]
+    texts: tuple[str, ...]
     reason: str
 
 
@@ -53,36 +55,58 @@ def check_resolvable(path: str, found: Sequence[Piece]) -> None:
             raise RefusedError(f"{path}: the conflict is in the frontmatter, which no model writes", mend=mend)
 
 
-async def resolve(
-    optimizer: StepOptimizer,
-    form: str,
-    found: Sequence[Piece],
-    conflicts: Sequence[Conflict],
-    refused: Sequence[Refused],
-    taken: str,
-) -> Resolution | None:
-    """Ask for a text for each conflict.
+class Resolver:
+    """Asks the optimizer to settle the conflicts of one merge.
 
     Args:
-        form: of the prompts, `full` or `compact`.
-        refused: what the gate refused before.
+        key: names the merge; equal questions of it are answered from the cache.
         taken: the document that the merge has to beat: a resolution that ends there is none.
-
-    Returns: None where neither the reply nor a firmer retry could be used; the log of calls says why.
-
-    Raises:
-        ModelError: a call failed for good.
     """
 
-    def read(reply: str) -> Resolution:
-        return _read(reply, found, conflicts, taken)
+    def __init__(self, session: Session, clash: Clash, key: str, taken: str) -> None:
+        if session.optimizer is None:
+            raise ConfigError("a resolution needs an optimizer model", mend="set models.optimizer")
+        spender = session.spender("optimizer", "resolve")
+        calls = OptimizerCalls(session.optimizer, session.cache, key, on_usage=spender, meter=session.meter)
+        self._session, self._clash, self._taken = session, clash, taken
+        self._optimizer = StepOptimizer(calls, 0, CallLog(), session.environment)
+        self.refused: list[Refused] = []
 
-    request = _request(optimizer, form, found, conflicts, refused)
-    stage = f"resolve/{len(refused) + 1}"
-    return await optimizer.calls.ask(optimizer.step, stage, request, read, optimizer.log)
+    async def next(self) -> Resolution | None:
+        """A resolution that may be gated.
+
+        Returns: None where there were enough of them, or the next one could not be used.
+
+        Raises:
+            ModelError: a call failed for good, or nothing of what came first could be used.
+        """
+        if len(self.refused) == MOST_TRIES:
+            return None
+        self._session.tell(StageStarted(0, 0, "resolve", 1))
+        request = _request(self._optimizer, self._session.form, self._clash, self.refused)
+        calls, log = self._optimizer.calls, self._optimizer.log
+        found = await calls.ask(0, f"resolve/{len(self.refused) + 1}", request, self._read, log)
+        if found is None and not self.refused:
+            raise ModelError(
+                f"{calls.model.name} gave no resolution that can be used: {log.last_problem}",
+                mend="merge by hand, or choose another optimizer",
+            )
+        return found
+
+    def refuse(self, resolution: Resolution, reason: str) -> None:
+        """Remember that the gate refused one: the next question tells of it."""
+        self.refused.append(Refused(resolution.texts, reason))
+
+    def _read(self, reply: str) -> Resolution:
+        found = _read(reply, self._clash.pieces, self._clash.conflicts)
+        if found.document == self._taken:
+            raise ReplyError("with these texts the document stays as it is: nothing of the trained side is in it")
+        if found.texts in [one.texts for one in self.refused]:
+            raise ReplyError("these texts are those that were tried and are not good enough")
+        return found
 
 
-def _read(reply: str, found: Sequence[Piece], conflicts: Sequence[Conflict], taken: str) -> Resolution:
+def _read(reply: str, found: Sequence[Piece], conflicts: Sequence[Conflict]) -> Resolution:
     """The reply's text for each conflict, in order, and the document that they make.
 
     Raises:
@@ -112,8 +136,6 @@ def _read(reply: str, found: Sequence[Piece], conflicts: Sequence[Conflict], tak
     if wrong is not None:
         raise ReplyError(wrong)
     document = joined(found, lambda number, _: whole[number])
-    if document == taken:
-        raise ReplyError("with these texts the document would stay as it is: nothing of the trained side is in it")
     return Resolution(tuple(whole), document, redact(why.strip())[:MOST_REASON])
 
 
@@ -148,13 +170,8 @@ def _ends_blank(hunk: Hunk) -> bool:
     return any(not line.strip() for side in (hunk.ours, hunk.theirs) if side for line in side.splitlines()[-1:])
 
 
-def _request(
-    optimizer: StepOptimizer,
-    form: str,
-    found: Sequence[Piece],
-    conflicts: Sequence[Conflict],
-    refused: Sequence[Refused],
-) -> Request:
+def _request(optimizer: StepOptimizer, form: str, clash: Clash, refused: Sequence[Refused]) -> Request:
+    found, conflicts = clash.pieces, clash.conflicts
     system, turns = conversation(f"{form}/resolve")
     marked = joined(found, lambda number, _: f"[conflict c{number + 1}]\n")
     values = {

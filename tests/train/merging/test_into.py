@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import repos, training
+from support.merging import bring
 from support.training import BEST, BEST_REF, BRANCH, DOCUMENT, SKILL, Yard
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
 from skillgit.errors import ConflictError, RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
+from skillgit.store.notes import read_notes
 from skillgit.store.repository import Repository
 from skillgit.train.events import Note
-from skillgit.train.merging.into import Merged, gate_documents, merge
+from skillgit.train.merging.into import merge
 from skillgit.train.project import Project
-from skillgit.train.session import Session
 
 MakeYard = Callable[..., Yard]
 CONFIG = training.configuration(train="{num_epochs: 1, batch_size: 16}")
 # An end that nobody trains: appended rules and a person's words above it never touch the same lines.
 LONG = SEED_DOCUMENT + "\nFirst things first.\n\n" + "Words between.\n\n" * 3 + "## Codes\n\n- none so far\n"
-
-
-async def bring(start: Path, into: str = "main", *, told: list[Any] | None = None) -> Merged:
-    """What `skillgit merge topics --into main` does."""
-    project = Project.open(start)
-
-    async def with_session(work: Any) -> Any:
-        async with training.session(start, optimizer=False) as session:
-            return await work(session)
-
-    try:
-        settings = project.config.skill(SKILL)
-        with SkillLock.acquire(project.repo, SKILL, "merge") as lock:
-            tell = told.append if told is not None else lambda _: None
-            return await merge(project.repo, SKILL, settings, into, gate_documents(with_session), lock=lock, tell=tell)
-    finally:
-        project.repo.close()
-        project.close()
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +132,57 @@ async def test_a_document_that_changed_on_the_base_is_gated(trained: Yard) -> No
     assert "please" in text
     assert text.count("\n- ") == 5
     assert trained.text("main", BEST) == text
-    assert done.score is None  # the journal does not know this document
-    assert training.trailer(trained.root, "main", "Skill-Blob") == trained.git("rev-parse", f"main:{DOCUMENT}")
-    assert training.trailer(trained.root, "main", "Skill-Score") == ""
+    # Four of eight codes, two val tasks each; the person's words change nothing, and theirs knows no code.
+    assert (done.score, done.verdict.before, done.below_best) == (Fraction(1, 2), 0, None)
+    blob = trained.git("rev-parse", f"main:{DOCUMENT}")
+    found = dict(line.split(": ") for line in trained.git("log", "-1", "--format=%(trailers)", "main").splitlines())
+    assert found.pop("Skill-Cost").startswith("calls=32 ")  # two documents of 16 tasks
+    journal = training.journal(trained.root)
+    assert found == {
+        "Skill-Name": "topics",
+        "Skill-Run": journal.info.run,
+        "Skill-Kind": "merge",
+        "Skill-Decision": "accept",
+        "Skill-Score": "0.500000",
+        "Skill-Score-Before": "0.000000",
+        "Skill-Score-Hard": "0.500000",
+        "Skill-Score-Soft": "0.500000",
+        "Skill-Gate": "strict hard n=16 repeats=1",
+        "Skill-Blob": blob,
+        "Skill-Val": journal.state.val,
+        "Skill-Target": "openai/sim",
+    }
     assert (await bring(trained.root)).commit is None
+
+
+async def test_what_a_merge_measured_is_noted_on_the_blobs(trained: Yard) -> None:
+    theirs = LONG.replace("First things first.", "First things first, please.")
+    base = repos.commit(trained.root, {DOCUMENT: theirs}, "A person's words")
+    await bring(trained.root)
+    repo, journal = Repository.open(trained.root), training.journal(trained.root)
+    for rev, hard in (("main", "1/2"), (base, "0/1")):
+        (fact,) = read_notes(repo, trained.git("rev-parse", f"{rev}:{DOCUMENT}"))
+        assert (fact["kind"], fact["split"], fact["hard"], fact["tasks"]) == ("score", "val", hard, 16)
+        assert (fact["digest"], fact["target"]) == (journal.state.val, "openai/sim")
+
+
+async def test_a_merge_below_best_is_allowed_and_said(yard: MakeYard) -> None:
+    """A person spoils the one code that the document knew before training: four of the best document's five are left."""
+    world = TopicWorld(8, 1, kinds=Kinds(100, 0))
+    rule = world.rule(next(iter(world.codes)))
+    document = LONG.replace("First things first.", f"First things first.\n\n{rule}")
+    here = yard(world, config=CONFIG, document=document)
+    await here.train()
+    repos.commit(here.root, {DOCUMENT: document.replace(rule, rule[:-4] + "none")}, "Not any more")
+    done = await bring(here.root)
+    assert (done.score, done.below_best) == (Fraction(4, 8), Fraction(5, 8))
+    assert done.to_json()["below_best"] == 0.625
+    assert here.git("for-each-ref", "--format=%(contents:body)", "refs/tags/skill/topics/v1").splitlines()[:4] == [
+        "document     score",
+        "released  0.500000",
+        "before    0.000000",
+        "best      0.625000",
+    ]
 
 
 async def test_a_merged_document_that_is_no_better_is_refused(trained: Yard) -> None:
@@ -250,12 +281,12 @@ async def test_a_gate_that_cannot_be_measured_moves_nothing(trained: Yard) -> No
     repos.commit(trained.root, {DOCUMENT: theirs}, "A person's words")
     before = trained.refs()
 
-    async def broken(work: Callable[[Session], Any]) -> Any:
+    async def broken(work: Any, *, optimizer: bool = False) -> Any:
         raise RefusedError("no model")
 
     project = Project.open(trained.root)
     with SkillLock.acquire(project.repo, SKILL) as lock, pytest.raises(RefusedError, match="no model"):
-        await merge(project.repo, SKILL, project.config.skill(SKILL), "main", gate_documents(broken), lock=lock)
+        await merge(project.repo, SKILL, project.config.skill(SKILL), "main", broken, lock=lock)
     assert trained.refs() == before
 
 
