@@ -153,7 +153,8 @@ def linked_on_base(source: Path, where: Path) -> Path:
 
 def submodule(source: Path, where: Path) -> Path:
     """A submodule of another repository."""
-    outer = repos.make_repo(where / "outer", {"a": "1\n"})
+    object_format = repos.git(source, "rev-parse", "--show-object-format")
+    outer = repos.make_repo(where / "outer", {"a": "1\n"}, object_format=object_format)
     repos.git(outer, *FILE_PROTOCOL, "submodule", "--quiet", "add", str(source), "sub")
     repos.git(outer, "commit", "-q", "-m", "With a submodule")
     repos.identify(outer / "sub")

@@ -13,8 +13,8 @@ from support import cli, odd, repos, training
 from support.histories import differences, story
 from support.odd import SHAPES, Shape
 from support.server import Server, serve
-from support.training import BEST, BRANCH, DOCUMENT, SKILL
-from support.world import SEED_DOCUMENT, Kinds
+from support.training import BEST, DOCUMENT, SKILL
+from support.world import SEED_DOCUMENT
 
 ODD_DOCUMENT = SEED_DOCUMENT + "\nWritten für people: $Id$ and $Format:%h$.\n"
 OURS = (
@@ -95,6 +95,39 @@ def test_a_training_and_its_merge(plain: Plain, shape: Shape, tmp_path: Path, mo
     if shape.checked_out:
         assert clean(root, again=shape.steady)
         assert written(root, rival) == checkout_of(root, tmp_path)
+    repos.fsck(root)
+
+
+def test_sha256(plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids are others; documents, decisions and scores are the same, and so is the merge."""
+    training.point_at(monkeypatch, plain.server.env())
+    root = repos.make_repo(tmp_path / "sha256", object_format="sha256")
+    shutil.copytree(plain.source, root, ignore=shutil.ignore_patterns(".git"), dirs_exist_ok=True)
+    repos.git(root, "add", "-A")
+    repos.git(root, "commit", "-q", "-m", "Start")
+    run(root, "train", SKILL)
+    found = story(root)
+    told = [(step["kind"], step["decision"], step["score"], step["maximum"]) for step in found["steps"]]
+    assert told == [(s["kind"], s["decision"], s["score"], s["maximum"]) for s in plain.story["steps"]]
+    assert raw(root, "skill/topics") == plain.document
+    rival = by_hand(root, tmp_path)
+    run(root, "merge", SKILL)
+    assert raw(root, "main") == raw(root, "main", BEST) == plain.document
+    assert written(root, rival) == checkout_of(root, tmp_path)
+    assert clean(root, again=True)
+    repos.fsck(root)
+
+
+def test_reftable(plain: Plain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = tuple(map(int, repos.git(tmp_path, "version").split()[2].split(".")[:2]))
+    if known < (2, 45):
+        pytest.skip("this git does not know reftable")
+    training.point_at(monkeypatch, plain.server.env())
+    root = odd.reftable(plain.source, tmp_path)
+    run(root, "train", SKILL)
+    assert differences(plain.story, told_of(root)) == []
+    run(root, "merge", SKILL)
+    assert raw(root, "main") == plain.document
     repos.fsck(root)
 
 
