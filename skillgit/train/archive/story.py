@@ -47,10 +47,14 @@ class Entry:
         return exact_number(self.record.maximum) if self.record.maximum is not None else self.score
 
     @property
+    def before(self) -> Fraction | None:
+        """The incumbent's score on the same tasks."""
+        return exact_number(self.record.before)
+
+    @property
     def delta(self) -> Fraction | None:
         """Score minus the incumbent's."""
-        before = exact_number(self.record.before)
-        return None if self.score is None or before is None else self.score - before
+        return None if self.score is None or self.before is None else self.score - self.before
 
     @property
     def others(self) -> list[Entry]:
@@ -103,14 +107,13 @@ def steps(repo: Repository, name: str, run: str = "") -> Iterator[Entry]:
 
 
 class Steps:
-    """A skill's journals, looked up by run and step. A journal is walked once, when it is first asked for; of its
-    entries only those that are asked for are read."""
+    """A skill's journals, looked up by run and step. A journal is walked once, as far as is asked for; of its entries
+    only those that are asked for are read."""
 
     def __init__(self, repo: Repository, name: str) -> None:
         self._repo = repo
         self._tips = dict(history.runs(repo, name))
-        self._walked: dict[str, list[Stop]] = {}
-        self._steps: dict[str, dict[int, list[int]]] = {}
+        self._walked: dict[str, _Walked] = {}
 
     @property
     def runs(self) -> list[str]:
@@ -121,12 +124,9 @@ class Steps:
         """A run's last journal commit; None where its journal is not here."""
         return self._tips.get(run)
 
-    def stops(self, run: str) -> list[Stop]:
+    def stops(self, run: str) -> Iterator[Stop]:
         """A run's entries as their commits alone tell, newest first; none where its journal is not here."""
-        if run not in self._walked:
-            tip = self._tips.get(run)
-            self._walked[run] = list(walk(self._repo, run, tip)) if tip else []
-        return self._walked[run]
+        return self._run(run).all()
 
     def read(self, stop: Stop) -> Entry:
         """An entry, whole.
@@ -137,15 +137,8 @@ class Steps:
         return Entry(stop.run, stop.record(self._repo), stop.commit)
 
     def at(self, run: str, step: int) -> list[Entry]:
-        """The entries of a step, newest first: the step itself, the slow update, people's commits behind it …"""
-        if run not in self._steps:
-            found: dict[int, list[int]] = {}
-            for number, stop in enumerate(self.stops(run)):
-                if stop.step is not None:
-                    found.setdefault(stop.step, []).append(number)
-            self._steps[run] = found
-        stops = self.stops(run)
-        return [self.read(stops[number]) for number in self._steps[run].get(step, ())]
+        """The entries of a step, newest first: what came behind it (a slow update, a person's commit), and itself."""
+        return [self.read(stop) for stop in self._run(run).at(step)]
 
     def candidate(self, run: str, step: int, number: int) -> Entry | None:
         """A measured candidate of a step, by its number."""
@@ -154,11 +147,50 @@ class Steps:
 
     def older(self, entry: Entry) -> Iterator[Stop]:
         """What comes before an entry in its journal, newest first."""
-        stops = iter(self.stops(entry.run))
+        stops = self.stops(entry.run)
         for stop in stops:
             if stop.commit == entry.journal:
                 break
         yield from stops
+
+    def _run(self, run: str) -> _Walked:
+        if run not in self._walked:
+            tip = self._tips.get(run)
+            self._walked[run] = _Walked(walk(self._repo, run, tip) if tip else iter(()))
+        return self._walked[run]
+
+
+class _Walked:
+    """A journal's entries, walked as far as was needed so far."""
+
+    def __init__(self, rest: Iterator[Stop]) -> None:
+        self._rest = rest
+        self._stops: list[Stop] = []
+        self._steps: dict[int, list[Stop]] = {}
+        self._oldest: int | None = None
+
+    def all(self) -> Iterator[Stop]:
+        """Every entry."""
+        number = 0
+        while number < len(self._stops) or self._advance():
+            yield self._stops[number]
+            number += 1
+
+    def at(self, step: int) -> list[Stop]:
+        """The entries of a step. Numbers only fall on the way back, so those behind it need not be walked."""
+        while (self._oldest is None or self._oldest >= step) and self._advance():
+            continue
+        return self._steps.get(step, [])
+
+    def _advance(self) -> bool:
+        stop = next(self._rest, None)
+        if stop is None:
+            return False
+        self._stops.append(stop)
+        if stop.step is not None:
+            self._steps.setdefault(stop.step, []).append(stop)
+            self._oldest = stop.step
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class Drafter:
         run.evidence[PATTERNS] = [{"text": pattern} for pattern in found.patterns]
         found.drafts = [draft for draft in found.drafts if draft.proposals or draft.reminders.texts or draft.rewritten]
         if not found.drafts:
-            found.reason = found.reason or ": ".join(["no edit was proposed", *sorted(log.unfit)[:1]])
+            found.reason = found.reason or _nothing(log)
         return found
 
     async def _variant(self, work: Work, variant: int) -> Draft:
@@ -323,6 +323,13 @@ def _gather(found: Drafts, variants: Sequence[tuple[Draft, Drafts]]) -> None:
         found.reason = found.reason or own.reason
     budgets = [own.budget for _, own in variants if own.budget is not None]
     found.budget = max(budgets, default=None)
+
+
+def _nothing(log: CallLog) -> str:
+    """Why there is no draft. What a reply that cannot be used says is in the evidence, and nowhere else."""
+    if log.unusable and not log.usable:
+        return "none of the optimizer's replies could be used"
+    return ": ".join(["no edit was proposed", *sorted(log.unfit)[:1]])
 
 
 def _whole(rewritten: Rewritten | None, blob: str) -> Draft:
