@@ -12,6 +12,7 @@ from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord, exact_text
 from skillgit.train.archive.record import Moves
 from skillgit.train.events import Note
+from skillgit.train.meeting import owed
 from skillgit.train.run import Run
 from skillgit.train.scoring import scores
 
@@ -90,6 +91,8 @@ async def record_event(run: Run, kind: str, reason: str, tip: str, placed: Place
     if mine is not None and (bar is None or mine > bar or (tie_wins and mine == bar)):
         best, best_commit = placed.blob, tip
     state = replace(before, tip=tip, incumbent=placed.blob, best=best, best_commit=best_commit)
+    if tip != before.tip or kind == "baseline":
+        state.rejoin = owed(run.session.repo, run.info.skill, tip) or state.rejoin
     if state.pool and placed.blob != before.incumbent:
         state.pool = [placed.blob]  # older parents lack what the person wrote
     measurement = run.measured[placed.blob]

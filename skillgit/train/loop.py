@@ -13,6 +13,7 @@ from skillgit.train.adopting import adopt_tip
 from skillgit.train.archive import taken_back
 from skillgit.train.archive.history import records
 from skillgit.train.archive.journal import exact_number
+from skillgit.train.carry.rejoin import rejoin
 from skillgit.train.checks import check_settings
 from skillgit.train.epoch.epoch_end import close_epoch
 from skillgit.train.events import Note, RunFinished
@@ -93,6 +94,7 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop:
     try:
         run = await begin(session, lock, fresh=fresh)
         run.taken_back = taken_back.read(session.repo, session.name)
+        await rejoin(run)
         await _steps(run, stop)
         test = await score_test(run) if session.settings.evaluation.eval_test else None
     except BudgetSpent as spent:

@@ -9,9 +9,10 @@ from typing import Any
 from skillgit.config import SkillSettings
 from skillgit.document.length import length
 from skillgit.errors import ConfigError, RefusedError, RepositoryError
+from skillgit.store.clones import clone_id
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import merge_tree
-from skillgit.store.refs import SkillRefs, new_run_id, run_time
+from skillgit.store.refs import SkillRefs, new_run_id, parse_journal, run_time
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
 from skillgit.train.adopting import adopt_tip, record_event
@@ -19,10 +20,11 @@ from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, RunInfo, RunState
 from skillgit.train.archive.messages import Place, plain_message
-from skillgit.train.archive.record import META, Moves, end_run
+from skillgit.train.archive.record import META, Moves, end_run, read_journal
 from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.checks import check_resumed
 from skillgit.train.events import Listener, Note, RunStarted
+from skillgit.train.meeting import meet
 from skillgit.train.run import Run, comparable
 from skillgit.train.schedule import steps_per_epoch
 from skillgit.train.session import Session
@@ -38,11 +40,12 @@ async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
         MeasurementError, ModelError: the baseline could not be measured; nothing is lost.
     """
     last = prepare(session.repo, session.name, lock, session.tell)
+    meet(session, lock, last)
     if last is not None and last.state.status == "running":
         if not fresh:
             return await _resume(session, lock, last)
         _give_up(session, lock, last)
-    return await _new_run(session, lock, last)
+    return await new_run(session, lock, last)
 
 
 def prepare(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
@@ -70,12 +73,14 @@ def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Jou
         tell(Note(lock.took_over))
     for path in remove_stale_locks(repo, lock.inherited):
         tell(Note(f"removed the leftover lock file {path.name} of an interrupted transaction"))
-    last = history.latest(repo, name)
+    last = history.current(repo, name)
     if last is None:
         return None
-    pending = [RefUpdate(str(ref), old, new) for ref, old, new in last.record.refs]
     # Only a crash inside the transaction leaves refs at their old values; then the lock names its owner.
     if lock.inherited:
+        under_way = next((tip for ref in lock.inherited if parse_journal(ref) and (tip := repo.read_ref(ref))), None)
+        record = read_journal(repo, under_way).record if under_way else last.record
+        pending = [RefUpdate(str(ref), old, new) for ref, old, new in record.refs]
         outcome = roll_forward(repo, pending, lock=lock)
         for update in outcome.done:
             tell(Note(f"{update.ref} was brought to {str(update.new)[:12]}: its transaction was interrupted"))
@@ -95,7 +100,7 @@ def run_settings(settings: SkillSettings, train_tasks: int) -> dict[str, Any]:
 
 def unfinished(session: Session) -> Journal | None:
     """The run that the next command goes on with."""
-    last = history.latest(session.repo, session.name)
+    last = history.current(session.repo, session.name)
     return last if last is not None and last.state.status == "running" else None
 
 
@@ -189,7 +194,15 @@ def _give_up(session: Session, lock: SkillLock, last: Journal) -> None:
     session.tell(Note(f"run {last.info.run} was given up after step {last.state.step}"))
 
 
-async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> Run:
+async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Run:
+    """Begin a run at the branch's tip, at the fetched one's, or at the base.
+
+    Args:
+        last: the run before it.
+
+    Raises:
+        RefusedError: a merge of the base conflicts. MeasurementError, ModelError: the baseline could not be measured.
+    """
     repo, path = session.repo, session.settings.document
     base = base_of(repo, session.settings)
     documents.read(repo, base, path)  # a document that the base lacks is said before anything is measured
@@ -211,7 +224,7 @@ async def _new_run(session: Session, lock: SkillLock, last: Journal | None) -> R
     settings["start_length"] = length(placed.text)
     epochs = 1 if session.settings.train.one_shot else session.settings.train.num_epochs
     total = settings["steps_per_epoch"] * epochs
-    info = RunInfo(run_id, session.name, path, base, settings, total)
+    info = RunInfo(run_id, session.name, path, base, settings, total, clone=clone_id(repo))
     best_blob = blob_at(repo, best, path) if best else None
     state = RunState(
         tip=tip,

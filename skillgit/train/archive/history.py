@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError
+from skillgit.store.clones import clone_id
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import Journal, StepRecord, load
@@ -28,6 +29,23 @@ def latest(repo: Repository, name: str) -> Journal | None:
     """The newest run's last journal commit."""
     found = runs(repo, name)
     return read_journal(repo, found[-1][1]) if found else None
+
+
+def current(repo: Repository, name: str) -> Journal | None:
+    """The run that the next command is about: the newest that was begun in this clone, if it is unfinished; else the
+    newest of all, which may have come from a remote, and can be resumed here as well."""
+    newest: Journal | None = None
+    for _, tip in reversed(runs(repo, name)):
+        found = read_journal(repo, tip)
+        newest = newest or found
+        if is_own(repo, found):
+            return found if found.state.status == "running" else newest
+    return newest
+
+
+def is_own(repo: Repository, journal: Journal) -> bool:
+    """Whether a run was begun in this clone, as far as it says."""
+    return journal.info.clone in ("", clone_id(repo))
 
 
 def latest_with_steps(repo: Repository, name: str) -> Journal | None:

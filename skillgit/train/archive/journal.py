@@ -35,7 +35,12 @@ def exact_number(text: str | None) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What does not change during a run."""
+    """What does not change during a run.
+
+    Args:
+        clone: names the repository that it was begun in (`skillgit.store.clones`); empty where an older version did
+            not say.
+    """
 
     run: str
     skill: str
@@ -44,6 +49,7 @@ class RunInfo:
     settings: dict[str, Any]
     total_steps: int
     format: int = FORMAT
+    clone: str = ""
 
 
 @dataclass(slots=True)
@@ -64,6 +70,7 @@ class RunState:
             whose replies could not be used do not count.
         pool: blobs of documents that may be parents, with `train.parent: pareto`. merged: pairs of them that were
             merged, `blob+blob`.
+        rejoin: last commits of candidates that are owed another try, since another training was joined.
         unusable: optimizer calls in a row without a usable reply. indecisive: verdicts in a row.
         answered: whether the optimizer gave any usable reply in this run; True where an older version did not say.
     """
@@ -84,6 +91,7 @@ class RunState:
     rejected: list[dict[str, str]] = field(default_factory=list)
     pool: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
+    rejoin: list[str] = field(default_factory=list)
     idle: int = 0
     barren: int = 0
     unusable: int = 0

@@ -20,7 +20,7 @@ from skillgit.train.gate.settling import Bout, Contender, contender, measure, se
 from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.run import Run
 from skillgit.train.session import Session
-from skillgit.train.start import catch_up, prepare, reopened
+from skillgit.train.start import catch_up, new_run, prepare, reopened
 
 Kind = Literal["revert", "cherry-pick", "retry", "merge"]
 SOURCE = "person"
@@ -36,12 +36,14 @@ class Change:
     Args:
         built: the candidate; each of its applied edits becomes a commit.
         rule: the gate, where it is not the skill's own.
+        ties: where it is accepted, it need only be as good as the best document to become that.
         joined: what the last commit joins, in a merge.
     """
 
     kind: Kind
     built: Candidate
     rule: GateSettings | None = None
+    ties: bool = False
     joined: Joined | None = None
 
 
@@ -69,6 +71,9 @@ async def open_run(session: Session, lock: SkillLock) -> Run:
     last = prepare(session.repo, session.name, lock, session.tell)
     if last is None:
         raise RefusedError(f"{session.name} was not trained yet", mend=f"run `skillgit train {session.name}` first")
+    if not history.is_own(session.repo, last) and last.state.status != "running":
+        # Its journal may go on elsewhere as well, and two that differ are one too many.
+        return await new_run(session, lock, last)
     run, current = reopened(session, lock, last)
     await catch_up(run, current=current)
     return run
@@ -99,6 +104,7 @@ async def _settle(run: Run, change: Change) -> StepRecord:
         epoch=run.state.epoch,
         before=before,
         rule=change.rule,
+        ties=change.ties,
         joined=change.joined,
     )
     candidate = _contender(run, bout, change)

@@ -58,6 +58,7 @@ class Bout:
         reason: why there is no candidate; empty where there is one.
         forced: candidates are measured and then accepted, whatever the gate says of them.
         rule: the gate, where it is not the skill's own.
+        ties: a candidate that is accepted, and as good as the best document, becomes the best one.
         joined: what the candidate's last commit joins, in a merge.
     """
 
@@ -71,6 +72,7 @@ class Bout:
     dropped: Sequence[Dropped] = ()
     batch: Measurement = field(default_factory=dict)
     rule: GateSettings | None = None
+    ties: bool = False
     joined: Joined | None = None
 
 
@@ -188,7 +190,7 @@ def _decision(run: Run, bout: Bout, c: Contender) -> str:
         return "indecisive"
     if bout.forced:
         return "forced"
-    if decision == "accept" and _beats_best(run, c.gated.measurement, ties=bout.rule is not None):
+    if decision == "accept" and _beats_best(run, c.gated.measurement, ties=bout.ties):
         return "accept-best"
     return decision
 
@@ -203,7 +205,7 @@ def _beats_best(run: Run, measurement: Measurement, *, ties: bool = False) -> bo
     """Whether a document is better than the best one, on the tasks that both have a score for.
 
     Args:
-        ties: as good is enough: where a gate that is content with a tie has let it in.
+        ties: as good is enough.
     """
     metric = run.session.metric
     best, own = by_metric(run.measured[run.state.best], metric), by_metric(measurement, metric)

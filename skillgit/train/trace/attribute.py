@@ -208,7 +208,7 @@ def deletion(run: Run, useless: Sequence[RecordedEdit]) -> Make:
     )
     repo, path = run.session.repo, run.info.document
     why = "Left out, the score on val does not fall."
-    return lambda before: Change("revert", reverted(repo, path, before, useless, why), rule=rule)
+    return lambda before: Change("revert", reverted(repo, path, before, useless, why), rule=rule, ties=True)
 
 
 def no_worse(current: Scores, candidate: Scores, settings: GateSettings) -> Verdict:
