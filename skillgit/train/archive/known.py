@@ -109,6 +109,7 @@ class Knowledge:
         self._notes = {blob: from_notes(repo, blob) if noted else [] for blob in chosen}
         self._found: dict[str, list[Known]] = {blob: [] for blob in chosen}
         self._rest = _search(repo, name, tuple(chosen))
+        self._then = _newest_state(repo, name)
 
     def of(self, blob: str) -> list[Known]:
         """All that is known of a document: from the journals, newest first, then from the notes, newest first."""
@@ -128,18 +129,27 @@ class Knowledge:
                 return next(iter(found), None)
 
     def pair(self, a: str, b: str, split: Split, target: str | None = None) -> tuple[Known, Known] | None:
-        """The newest measurements of two documents that compare; with the scores of each task where there are any."""
+        """Measurements of two documents that compare: on what the newest run measures where there are such, else the
+        newest ones of the journals, else of the notes; with the scores of each task where they are known."""
         while True:
-            mine, theirs = (
-                sorted(
-                    (k for k in self._so_far(blob) if k.split == split and target in (None, k.target)),
-                    key=lambda k: k.measurement is None,
-                )
-                for blob in (a, b)
-            )
-            found = next(((one, other) for one in mine for other in theirs if one.compares(other)), None)
-            if found or split != "val" or not self._advance():
-                return found
+            found = self._pairs(a, b, split, target)
+            today = next((pair for pair in found if self._is_newest(pair[0])), None)
+            if today is not None or split != "val" or not self._advance():
+                return today or next(iter(found), None)
+
+    def _pairs(self, a: str, b: str, split: Split, target: str | None) -> list[tuple[Known, Known]]:
+        mine, theirs = (
+            [k for k in self._so_far(blob) if k.split == split and target in (None, k.target)] for blob in (a, b)
+        )
+        found = [(one, other) for one in mine for other in theirs if one.compares(other)]
+        return sorted(found, key=lambda pair: pair[0].measurement is None or pair[1].measurement is None)
+
+    def _is_newest(self, known: Known) -> bool:
+        """Whether it is of the tasks and the target of the newest run."""
+        then = self._then
+        if then is None or known.measurement is None:
+            return False
+        return (known.digest, {"name": known.target, "settings": known.settings}) == (then.val, then.target)
 
     def _so_far(self, blob: str) -> list[Known]:
         return [*self._found[blob], *self._notes[blob]]
@@ -165,6 +175,18 @@ def from_notes(repo: Repository, blob: str) -> list[Known]:
 def decimal(number: Fraction | None) -> float | None:
     """A score as `--json` gives it."""
     return None if number is None else round(float(number), 6)
+
+
+def _newest_state(repo: Repository, name: str) -> RunState | None:
+    """Where the newest run stands; None where there is none, or it cannot be read."""
+    for run, tip in history.runs(repo, name)[-1:]:
+        stop = next(walk(repo, run, tip), None)
+        blob = stop.files(repo).get("state.json") if stop else None
+        try:
+            return load(RunState, repo.objects.read_blob(blob) if blob else None, tip)
+        except RefusedError:
+            return None
+    return None
 
 
 def _search(repo: Repository, name: str, blobs: tuple[str, ...]) -> Iterator[Known]:
