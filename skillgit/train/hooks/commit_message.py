@@ -54,7 +54,7 @@ def problems(message: str, skill: str, blobs: Sequence[str]) -> list[str]:
     found += [f"{key} stands {number} times" for key, number in count.items() if number > 1]
     for key, value in ours:
         form, words = FORMS[key]
-        if re.fullmatch(form, value) is None:
+        if re.fullmatch(form, value, re.ASCII) is None:
             found.append(f"{key}: {value!r} is not {words}")
     return found + _claims(dict(ours), skill, blobs)
 

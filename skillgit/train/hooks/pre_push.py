@@ -5,6 +5,7 @@ Only what the remote does not have yet is read. Refs of other branches are not l
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,7 @@ def _leaks(called: Called, ours: Sequence[Outgoing], remote: str) -> list[Leak]:
     """Each line with a secret once: in the oldest object that has it, since thousands may carry it on."""
     documents = set(called.documents().values())
 
+    @functools.cache
     def matters(path: str) -> bool:
         name = PurePosixPath(path).name
         return path in documents or name.lower() in DOCUMENTS or path in JOURNAL

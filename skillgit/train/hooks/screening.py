@@ -12,8 +12,7 @@ from bisect import bisect_right
 
 from skillgit.redact import PERSONAL, find
 
-# Secrets of more than one line: keys in their text forms, and `login … password …` of a .netrc.
-_WHOLE = re.compile(r"PRIVATE KEY|Private-Lines|\blogin\s{1,8}\S{1,100}\s{1,8}password\s")
+_LOGIN = re.compile(r"\blogin\s{1,8}\S{1,100}\s{1,8}password\s")
 # Every name, scheme and command that a secret is known by, and the run of characters that the others need.
 _WORDS = (
     *("pass", "pwd", "pw", "secret", "key", "token", "credential", "auth", "bearer", "basic", "cookie", "login"),
@@ -36,7 +35,7 @@ class Screen:
 
     def find(self, text: str) -> list[tuple[int, str]]:
         """Line (from 1) and kind of each secret, in order. E-mail addresses are none."""
-        if _WHOLE.search(text):
+        if _spans_lines(text):
             return _found(text)
         lines = text.split("\n")
         new = [index for index, line in enumerate(lines) if line not in self._clean]
@@ -46,6 +45,13 @@ class Screen:
         bad = {line - 1 for line, _ in found}
         self._clean.update(lines[index] for index in new if index not in bad)
         return found
+
+
+def _spans_lines(text: str) -> bool:
+    """Whether a secret of the text may go over more than one line: a key in its text form, a .netrc's login."""
+    if "PRIVATE KEY" in text or "Private-Lines" in text:
+        return True
+    return "login" in text and "password" in text and _LOGIN.search(text) is not None
 
 
 def may_hold_secret(line: str) -> bool:

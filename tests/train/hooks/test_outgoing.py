@@ -1,0 +1,74 @@
+"""What of a push is refused by its refs alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillgit.errors import UsageError
+from skillgit.train.hooks.outgoing import Outgoing, of_framework, parse, refusals
+
+A, B, NONE = "a" * 40, "b" * 40, "0" * 40
+SKILL, JOURNAL = "refs/heads/skill/ops", "refs/skillgit/runs/ops/01k9x0c5v2m8q4t7b3n6r1d9sf"
+EVIDENCE = "refs/skillgit/evidence/ops/01k9x0c5v2m8q4t7b3n6r1d9sf"
+
+
+def told(*outgoing: Outgoing, evidence: bool = False, grows: bool = True) -> list[str]:
+    return [one.message for one in refusals(outgoing, "origin", evidence=evidence, grows=lambda a, b: grows)]
+
+
+def test_git_s_lines_are_read() -> None:
+    lines = [f"{SKILL} {A} {SKILL} {B}", f"(delete) {NONE} {SKILL} {B}", f"HEAD~1 {A} refs/heads/x {NONE}", ""]
+    assert parse(lines) == [
+        Outgoing(SKILL, A, SKILL, B),
+        Outgoing("(delete)", None, SKILL, B),
+        Outgoing("HEAD~1", A, "refs/heads/x", None),
+    ]
+    assert parse([f"x {'a' * 64} y {'0' * 64}"]) == [Outgoing("x", "a" * 64, "y", None)]
+    assert parse([]) == []
+
+
+@pytest.mark.parametrize("line", ["one", "a b c d", f"x {A} y", f"x {A[:-1]} y {B}"])
+def test_other_lines_are_refused(line: str) -> None:
+    with pytest.raises(UsageError, match="no line of git's"):
+        parse([line])
+
+
+def test_what_only_grows_is_fine() -> None:
+    assert told(Outgoing(SKILL, A, SKILL, B), Outgoing(SKILL, A, SKILL, None), Outgoing(SKILL, A, SKILL, A)) == []
+
+
+@pytest.mark.parametrize("ref", [SKILL, JOURNAL])
+def test_commits_that_would_be_dropped_are_refused(ref: str) -> None:
+    assert told(Outgoing(ref, A, ref, B), grows=False) == [f"{ref} on origin has commits that this push would drop"]
+    assert told(Outgoing("main", A, ref, B), grows=False) != []
+    assert told(Outgoing("(delete)", None, ref, B)) == [f"{ref} would be deleted on origin"]
+
+
+@pytest.mark.parametrize(
+    "ref", ["refs/skillgit/best/ops", "refs/skillgit/rejected/ops/x", "refs/notes/skillgit", "refs/heads/main"]
+)
+def test_other_refs_may_move_and_go(ref: str) -> None:
+    assert told(Outgoing(ref, A, ref, B), Outgoing("(delete)", None, ref, B), grows=False) == []
+
+
+def test_evidence_goes_out_only_when_asked_for() -> None:
+    one = Outgoing(EVIDENCE, A, EVIDENCE, None)
+    assert told(one) == ["transcripts of a run would go out"]
+    assert told(one, Outgoing(EVIDENCE, A, "refs/heads/x", None)) == ["transcripts of 2 runs would go out"]
+    assert told(Outgoing(A, A, EVIDENCE, None)) == ["transcripts of a run would go out"]
+    assert told(one, evidence=True) == []
+    assert told(Outgoing("(delete)", None, EVIDENCE, A)) == []
+
+
+def test_ours_is_by_either_end() -> None:
+    assert Outgoing("HEAD", A, SKILL, None).ours
+    assert Outgoing(SKILL, A, "refs/heads/x", None).ours
+    assert Outgoing("x", A, "refs/tags/skill/ops/v1", None).ours
+    assert not Outgoing("refs/heads/main", A, "refs/heads/skills", None).ours
+
+
+def test_the_framework_names_one_ref() -> None:
+    names = ("LOCAL_BRANCH", "TO_REF", "REMOTE_BRANCH", "FROM_REF")
+    environ = {f"PRE_COMMIT_{name}": value for name, value in zip(names, (SKILL, A, SKILL, B), strict=True)}
+    assert of_framework(environ) == [Outgoing(SKILL, A, SKILL, B)]
+    assert of_framework({}) == []
