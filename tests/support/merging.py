@@ -7,12 +7,17 @@ from typing import Any
 
 from support import training
 from support.training import SKILL
+from support.world import SEED_DOCUMENT
 
 from skillgit.store.locks import SkillLock
 from skillgit.train.merging.gating import WithSession
 from skillgit.train.merging.into import Merged, merge
 from skillgit.train.merging.other import Brought, merge_other
 from skillgit.train.project import Project
+
+CONFIG = training.configuration(train="{num_epochs: 1, batch_size: 16}")
+# An end that nobody trains: appended rules and a person's words above it never touch the same lines.
+LONG = SEED_DOCUMENT + "\nFirst things first.\n\n" + "Words between.\n\n" * 3 + "## Codes\n\n- none so far\n"
 
 
 def sessions(start: Path) -> WithSession:

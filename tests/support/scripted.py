@@ -21,7 +21,7 @@ PAIR = re.compile(r'<pair id="([^"]+)" change="([^"]+)"')
 
 class Scripted:
     """A responder. Kinds are `target`, `failures`, `successes`, `merge`, `select`, `rate`, `suggest`, `rewrite`,
-    `minibatch`, `one_shot`, `merge_rewrites`, `guidance`, `notes`, `shorten`, `consolidate`.
+    `minibatch`, `one_shot`, `merge_rewrites`, `guidance`, `notes`, `shorten`, `consolidate`, `resolve`.
 
     Args:
         replies: by kind, what makes the reply of a call; what is no text is sent as JSON. Of the kinds that have none,
@@ -97,6 +97,9 @@ class Scripted:
     def _shorten(self, call: Call) -> Any:
         return patch()
 
+    def _resolve(self, call: Call) -> str:
+        return self.world.resolve(next(text for _, text in reversed(call.turns) if "<conflict " in text))
+
     def _consolidate(self, call: Call) -> Any:
         return {"appendix_notes": ["All in one note."]}
 
@@ -107,6 +110,8 @@ def kind_of(call: Call) -> str:
     for kind, key in (("guidance", '"guidance"'), ("notes", '"notes"'), ("select", '"selected"')):
         if f"{key}:" in asks:
             return kind
+    if any("<conflict " in text for _, text in call.turns):
+        return "resolve"
     if '"learning_rate":' in asks:
         return "rate"
     if '"suggestions":' in asks:

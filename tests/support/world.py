@@ -40,6 +40,7 @@ _WORDING = (
 )
 _ATTEMPT = re.compile(r"<attempt\b[^>]*>(.*?)</attempt>", re.DOTALL)
 _EDIT = re.compile(r'<edit id="([^"]+)"')
+_CONFLICT = re.compile(r'<conflict id="([^"]+)">(.*?)</conflict>', re.DOTALL)
 _BUDGET_CHOOSE = re.compile(r"Choose at most (\d+) edit")
 _BUDGET = re.compile(r"at most (\d+) edit")
 
@@ -125,6 +126,9 @@ class TopicWorld:
         prompt = next((text for role, text in reversed(call.turns) if role == "user" and "<attempt" in text), None)
         if prompt is not None:
             return Answer(self.propose(prompt))
+        prompt = next((text for role, text in reversed(call.turns) if role == "user" and "<conflict " in text), None)
+        if prompt is not None:
+            return Answer(self.resolve(prompt))
         reply = self.target(call.system, call.user)
         return Answer(f"<answer>{reply}</answer>" if self.extract == "answer_tag" else reply)
 
@@ -159,6 +163,14 @@ class TopicWorld:
             first = json.loads(re.findall(r"<edit\b[^>]*>(.*?)</edit>", conflict, re.DOTALL)[0])
             edits.append({**first, "support": _EDIT.findall(conflict)})
         return json.dumps({"reasoning": "The first is right.", "edits": edits})
+
+    def resolve(self, prompt: str) -> str:
+        """In the place of each conflict the lines of both sides, the trained ones last."""
+        rows = [
+            {"id": ident, "text": "".join(f"{_part(block, side)}\n" for side in ("base_side", "trained_side"))}
+            for ident, block in _CONFLICT.findall(prompt)
+        ]
+        return json.dumps({"reasoning": "Both can stand.", "resolutions": [{**row, "reason": "Both."} for row in rows]})
 
     def failing(self, prompt: str) -> Sequence[str]:
         """Topics of the attempts whose reply, where it is shown, has not the expected answer; in order, once each."""

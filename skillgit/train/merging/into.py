@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
-from skillgit.store.merging import MergedTree, best_path, merge_tree, move_checked_out
+from skillgit.store.merging import MergedTree, best_path, check_checkout, merge_tree, move_checked_out
 from skillgit.store.objects import Entry
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
@@ -165,11 +166,7 @@ def _write(
     Returns: the commit and the tag's ref.
     """
     repo, base_ref = plan.repo, f"refs/heads/{plan.into}"
-    entries: dict[str, Entry | None] = {
-        plan.path: Entry(chosen.placed.mode, chosen.placed.blob),
-        best_path(plan.path): Entry(0o100644, chosen.placed.blob),
-    }
-    tree = repo.objects.write_tree(entries, result.tree)
+    tree = repo.objects.write_tree(_entries(plan.path, chosen.placed), result.tree)
     commit = repo.objects.write_commit(tree, parents, _message(plan, chosen))
     below = chosen.judged.below_best if chosen.judged else None
     best = decimal(below) if below is not None else None
@@ -231,6 +228,7 @@ async def _document(plan: _Plan, result: MergedTree, with_session: WithSession, 
                 mend=f"let the optimizer settle it with --resolve, or merge {plan.into} into {branch} by hand",
             )
         check_resolvable(path, found.pieces)
+        _check_checkout(plan, result, None)
         return await with_session(lambda session: _resolved(plan, found, session), optimizer=True)
     if entry is None:
         raise RefusedError(f"{path}: a merge would delete or move it", mend="merge by hand")
@@ -240,6 +238,7 @@ async def _document(plan: _Plan, result: MergedTree, with_session: WithSession, 
             mend="train again: it starts from their document",
         )
     merged = documents.read_blob(plan.repo, entry.oid, theirs.mode, f"{path} merged")
+    _check_checkout(plan, result, merged)
     judged = await with_session(lambda session: judge(session, merged, theirs, placed.blob))
     if judged.verdict.decision != "accept":
         raise RefusedError(
@@ -248,6 +247,35 @@ async def _document(plan: _Plan, result: MergedTree, with_session: WithSession, 
             mend="train again: it starts from the base's document",
         )
     return _Chosen(merged, judged)
+
+
+def _check_checkout(plan: _Plan, result: MergedTree, merged: Placed | None) -> None:
+    """What would be lost in the work tree is refused before a model is asked.
+
+    Args:
+        merged: the document to be; None where it is not known yet.
+
+    Raises:
+        RefusedError: names the file.
+    """
+    where = plan.repo.checked_out_at(f"refs/heads/{plan.into}")
+    if where is None or (merged is None and _is_staged(plan, where)):
+        return
+    tree = plan.repo.objects.write_tree(_entries(plan.path, merged or plan.placed), result.tree)
+    check_checkout(plan.repo, where, plan.base, tree)
+
+
+def _is_staged(plan: _Plan, where: Path) -> bool:
+    """Whether a merge lies in the index whose branch a crash kept from moving: this one completes it."""
+    paths = (f":(top,literal){plan.path}", f":(top,literal){best_path(plan.path)}")
+    listed = plan.repo.git("-C", str(where), "ls-files", "--stage", "-z", "--", *paths).text
+    blobs = [line.split(" ")[1] for line in listed.split("\0") if line]
+    return len(blobs) == 2 and blobs[0] == blobs[1] != plan.theirs.blob
+
+
+def _entries(path: str, placed: Placed) -> dict[str, Entry | None]:
+    """The document at its own path, and as best_skill.md beside it."""
+    return {path: Entry(placed.mode, placed.blob), best_path(path): Entry(0o100644, placed.blob)}
 
 
 async def _resolved(plan: _Plan, found: Clash, session: Session) -> _Chosen:

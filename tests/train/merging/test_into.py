@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import repos, training
-from support.merging import bring
+from support.merging import CONFIG, LONG, bring
 from support.training import BEST, BEST_REF, BRANCH, DOCUMENT, SKILL, Yard
-from support.world import SEED_DOCUMENT, Kinds, TopicWorld
+from support.world import Kinds, TopicWorld
 
 from skillgit.errors import ConflictError, RefusedError, RepositoryError
 from skillgit.store.locks import SkillLock
@@ -22,22 +22,6 @@ from skillgit.train.merging.into import merge
 from skillgit.train.project import Project
 
 MakeYard = Callable[..., Yard]
-CONFIG = training.configuration(train="{num_epochs: 1, batch_size: 16}")
-# An end that nobody trains: appended rules and a person's words above it never touch the same lines.
-LONG = SEED_DOCUMENT + "\nFirst things first.\n\n" + "Words between.\n\n" * 3 + "## Codes\n\n- none so far\n"
-
-
-@pytest.fixture(scope="module")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
-    """After a run that found four of eight codes."""
-    root, world = tmp_path_factory.mktemp("once") / "repo", TopicWorld(8, 1, kinds=Kinds(100, 0))
-    with training.trained_once(root, world, [], config=CONFIG, document=LONG) as made:
-        yield made
-
-
-@pytest.fixture
-def trained(once: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
-    return training.copied(once, tmp_path / "repo", monkeypatch)
 
 
 async def test_the_merge_commit(trained: Yard) -> None:
@@ -167,7 +151,7 @@ async def test_what_a_merge_measured_is_noted_on_the_blobs(trained: Yard) -> Non
 
 
 async def test_a_merge_below_best_is_allowed_and_said(yard: MakeYard) -> None:
-    """A person spoils the one code that the document knew before training: four of the best document's five are left."""
+    """A person spoils the one code that the document knew before training: four of best's five are left."""
     world = TopicWorld(8, 1, kinds=Kinds(100, 0))
     rule = world.rule(next(iter(world.codes)))
     document = LONG.replace("First things first.", f"First things first.\n\n{rule}")
