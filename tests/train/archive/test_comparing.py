@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import training
+from support import looking, training
 from support.training import BEST_REF, BRANCH, DOCUMENT, SKILL, Yard
 from support.truth import passed, share
 
@@ -87,7 +87,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
 
 @pytest.fixture
 def here(once: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
-    return training.copied(once, tmp_path / "repo", monkeypatch)
+    return looking.copied(once, tmp_path / "repo", monkeypatch)
 
 
 def two(here: Yard, a: str, b: str, split: Split = "val", target: str | None = None) -> Compared:
@@ -149,8 +149,7 @@ async def test_another_target_is_measured_for_itself(here: Yard) -> None:
 
 async def test_what_was_measured_on_other_tasks_is_measured_on_today_s(here: Yard) -> None:
     """The journal's scores of both are of the old tasks, and still compare with each other."""
-    here.world.tasks["val"].pop()
-    here.world.write_env(here.root / "envs/topics")
+    looking.drop_a_val_task(here)
     commit = here.commit_on(BRANCH, {DOCUMENT: here.world.perfect_document()})
     assert (await measures(here, commit))[0] == 1
     found = two(here, BEST_REF, commit)
