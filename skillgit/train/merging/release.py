@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from skillgit.store.locks import SkillLock
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.store.trailers import format_message, parse_trailers
@@ -40,24 +41,24 @@ def release(repo: Repository, name: str, commit: str, best: str | None = None) -
     return RefUpdate(ref, None, tag)
 
 
-def finish(repo: Repository, name: str, base_ref: str, inherited: list[str]) -> str | None:
+def finish(repo: Repository, name: str, base_ref: str, lock: SkillLock) -> str | None:
     """Make the release tag that a crash between two refs of a merge's transaction kept from being made.
 
     Args:
-        inherited: the refs that the dead owner of the lock was moving.
+        lock: knows the refs that its dead owner was moving.
 
     Returns: the tag; None where nothing is missing.
     """
     shape = re.compile(rf"{re.escape(SkillRefs(name).tags_prefix)}v[1-9]\d*")
-    lost = [ref for ref in inherited if shape.fullmatch(ref) and repo.read_ref(ref) is None]
+    lost = [ref for ref in lock.inherited if shape.fullmatch(ref) and repo.read_ref(ref) is None]
     tip = repo.read_ref(base_ref)
-    if not lost or base_ref not in inherited or tip is None:
+    if not lost or base_ref not in lock.inherited or tip is None:
         return None
     trailers = dict(parse_trailers(repo.objects.read_commit(tip).message))
     if (trailers.get("Skill-Name"), trailers.get("Skill-Kind")) != (name, "merge"):
         return None  # the branch did not move either
     update = release(repo, name, tip)
-    commit_refs(repo, [update], f"skillgit merge {name}: release")
+    commit_refs(repo, [update], f"skillgit merge {name}: release", lock=lock)
     return update.ref
 
 
