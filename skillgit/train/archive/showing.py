@@ -237,6 +237,8 @@ def _claimed(
         score = known_score(last, told.document, settings) if last.state.val == trailers.text("Skill-Val") else None
         if score is not None:
             return Measured(score, None, None, "journal", f"run {last.info.run[:10]}")
+    if tip is not None or trailers.run is None:
+        return None  # the journal does not know of it, or there can be none: anybody can write trailers
     return _of_record(claim, "trailers", "its own trailers") if claim.reached is not None else None
 
 
@@ -268,7 +270,7 @@ def _diff(repo: Repository, path: str, found: Found) -> str:
     """What became of the document: the whole candidate's change, or one commit's own; empty where it is not here."""
     options = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text")
     commit, entry = found.commit, found.entry
-    if commit is None:
+    if commit is None or (entry is not None and not entry.record.commits and not found.exact):
         blobs = (entry.record.came_from, entry.record.document) if entry else ()
         if len(set(blobs)) < 2:
             return ""

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from skillgit.errors import RepositoryError
 from skillgit.store.commits import CommitInfo
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive import history
 from skillgit.train.archive.documents import blob_at
+from skillgit.train.archive.journal import StepRecord
 from skillgit.train.archive.standing import unmeasured
 from skillgit.train.archive.story import Entry, Rejected, Steps, rejected, steps
 from skillgit.train.archive.told import chain_of, date_of, record_of
@@ -104,11 +106,13 @@ def woven(entries: Iterable[Entry], kept: Sequence[Rejected], alone: Callable[[R
 
 def told_alone(repo: Repository, item: Rejected, document: str) -> Line:
     """What a rejected candidate's commit says of itself."""
-    info = repo.objects.read_commit(item.commit)
-    record = record_of(info, blob_at(repo, item.commit, document))
-    record.commits = chain_of(repo, info)
+    try:
+        info = repo.objects.read_commit(item.commit)
+        record = record_of(info, blob_at(repo, item.commit, document))
+        record.commits, record.reason = chain_of(repo, info), "its journal is not here"
+    except RepositoryError:  # anybody can push a ref to what is no commit
+        record = StepRecord("step", 0, 0, "reject", "it cannot be read", "", "", commits=[item.commit])
     record.step, record.candidate, record.decision = item.step, item.candidate, "reject"
-    record.reason = "its journal is not here"
     return Line(Entry(item.run, record), refs={item.candidate: item.ref})
 
 

@@ -8,22 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from support import repos, training
-from support.training import BEST, BEST_REF, BRANCH, DOCUMENT, SKILL, Yard
-from support.world import SEED_DOCUMENT, TopicWorld
+from support import training
+from support.training import SKILL, Yard
+from support.world import TopicWorld
 
-from skillgit.config import parse
+from skillgit.errors import RepositoryError
 from skillgit.store.repository import Repository
 from skillgit.train.archive import story
-from skillgit.train.archive.story import Entry, Status
+from skillgit.train.archive.story import Entry, Steps, parse_step
 
 MakeYard = Callable[..., Yard]
 CONFIG = training.configuration(train="{num_epochs: 2, batch_size: 8}")
-
-
-def status(here: Yard) -> Status:
-    settings = parse((here.root / "skillgit.yaml").read_text()).skill(SKILL)
-    return story.status(Repository.open(here.root), SKILL, settings)
 
 
 def steps(here: Yard) -> list[Entry]:
@@ -45,51 +40,7 @@ def here(once: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
 
 
 def test_nothing_trained(yard: MakeYard) -> None:
-    made = yard(TopicWorld(4, 1), config=CONFIG)
-    found = status(made)
-    assert (found.branch, found.best, found.best_score, found.run, found.running) == (None, None, None, None, False)
-    assert (found.base, found.base_commit) == ("main", made.git("rev-parse", "main"))
-    assert not found.merged
-    assert steps(made) == []
-    json.dumps(found.to_json())
-
-
-async def test_after_a_run(here: Yard) -> None:
-    found, journal = status(here), training.journal(here.root)
-    assert found.branch == here.refs(BRANCH)[BRANCH]
-    assert found.best == here.refs(BEST_REF)[BEST_REF]
-    assert found.best_score == Fraction(str(here.steps[-1].best))
-    assert (found.run, found.run_step, found.run_steps) == (journal.info.run, 4, 4)
-    assert (found.running, found.run_reason) == (False, "all epochs are done")
-    decisions = [step.decision for step in here.steps]
-    assert found.accepted == decisions.count("accept-best")
-    both = [step.decision for run in training.journals(here.root) for step in run]
-    assert found.rejected == both.count("reject") == len(here.refs("refs/skillgit/rejected/"))
-    assert (found.merged, found.unmeasured_base, found.unmeasured_commits) == (False, False, 0)
-    assert found.to_json()["best_score"] == round(float(Fraction(str(here.steps[-1].best))), 6)
-
-
-async def test_commits_that_nobody_has_measured(here: Yard) -> None:
-    here.commit_on(BRANCH, {DOCUMENT: SEED_DOCUMENT})
-    here.commit_on(BRANCH, {"README.md": "x\n"})
-    assert status(here).unmeasured_commits == 2
-
-
-@pytest.mark.parametrize("into", ["main", None])
-async def test_the_base(here: Yard, into: str | None) -> None:
-    """Without `merge.into` it is the checked-out branch."""
-    (here.root / "skillgit.yaml").write_text(training.configuration(into=into))
-    best = here.text(BEST_REF)
-    repos.commit(here.root, {DOCUMENT: best, BEST: best}, "Merged by hand")
-    assert (status(here).base, status(here).merged, status(here).unmeasured_base) == ("main", True, False)
-    repos.commit(here.root, {DOCUMENT: best + "- more\n"}, "Edited")
-    assert (status(here).merged, status(here).unmeasured_base) == (False, True)
-
-
-async def test_a_detached_head(here: Yard) -> None:
-    (here.root / "skillgit.yaml").write_text(training.configuration(into=None))
-    here.git("checkout", "-q", "--detach")
-    assert (status(here).base, status(here).base_commit) == ("HEAD", here.git("rev-parse", "HEAD"))
+    assert steps(yard(TopicWorld(4, 1), config=CONFIG)) == []
 
 
 async def test_steps_are_newest_first_over_all_runs(here: Yard) -> None:
@@ -129,3 +80,60 @@ async def test_rejected_refs_whose_journal_is_not_here(here: Yard) -> None:
     found = {item.run: item for item in story.rejected(Repository.open(here.root), SKILL) if item.entry is None}
     assert list(found) == [run]
     assert found[run].step == 7
+
+
+async def test_a_rejected_ref_that_was_moved_has_no_record(here: Yard) -> None:
+    """The journal tells of another commit."""
+    (first, *_) = story.rejected(Repository.open(here.root), SKILL)
+    here.git("update-ref", first.ref, "main")
+    assert story.rejected(Repository.open(here.root), SKILL)[0].entry is None
+
+
+async def test_entries_are_found_by_run_and_step(here: Yard) -> None:
+    everything = steps(here)
+    known = Steps(Repository.open(here.root), SKILL)
+    assert known.runs == list(dict.fromkeys(entry.run for entry in everything))
+    for entry in reversed(everything):  # the oldest first: what was walked already is used again
+        assert known.at(entry.run, entry.record.step) == [entry]
+        if entry.commit:
+            assert known.candidate(entry.run, entry.record.step, 1) == entry
+        behind = [e for e in everything if e.run == entry.run and e.record.step < entry.record.step]
+        assert [known.read(stop) for stop in known.older(entry)] == behind
+    assert known.at(known.runs[0], 99) == known.at("0" * 26, 1) == []
+    assert known.candidate(known.runs[0], 1, 2) is None
+
+
+async def test_only_what_is_asked_for_is_read(here: Yard) -> None:
+    """Older entries may even be unreadable: their objects are taken away."""
+    run = steps(here)[0].run
+    ref = f"refs/skillgit/runs/{SKILL}/{run}"
+    blob = here.git("rev-parse", f"{ref}~2:step.json")
+    (here.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    repo = Repository.open(here.root)
+    stream = story.steps(repo, SKILL)
+    assert [next(stream).record.step, next(stream).record.step] == [4, 3]
+    assert [entry.record.step for entry in Steps(repo, SKILL).at(run, 1)] == [1]
+    assert len(story.rejected(repo, SKILL)) == len(here.refs("refs/skillgit/rejected/"))
+    with pytest.raises(RepositoryError):
+        next(stream)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("7", ("", 7, None)),
+        ("0007", ("", 7, None)),
+        ("7-02", ("", 7, 2)),
+        ("01k9x/00007-1", ("01k9x", 7, 1)),
+        ("/7", ("", 7, None)),
+        ("seven", None),
+        ("7-", None),
+        ("-7", None),
+        ("7.1", None),
+        ("1234567890", None),
+        ("", None),
+    ],
+)
+def test_how_a_step_is_named(text: str, found: tuple[str, int, int | None] | None) -> None:
+    asked = parse_step(text)
+    assert (None if asked is None else (asked.run, asked.step, asked.candidate)) == found
