@@ -134,7 +134,7 @@ def _brought(
     repo: Repository, name: str, settings: SkillSettings, run: ImportedRun, ident: str, *, here: bool, dry_run: bool
 ) -> Brought:
     refs = SkillRefs(name)
-    best = run.entries[run.best] if run.best is not None else None
+    best = run.best
     scored = best.scored if best is not None else run.baseline
     return Brought(
         skill=name,

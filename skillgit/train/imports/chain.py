@@ -56,8 +56,9 @@ class _Chain:
         self._refuse_secret(raw.initial, "the first document (skills/skill_v0000.md)")
         self._baseline, self._current = stages.baseline(raw, self._metric), raw.initial
         self._known = {raw.initial: self._baseline} if self._baseline else {}
-        self._compared = self._baseline.score if self._baseline else stages.compared_first(raw)
+        self._compared = self._baseline.score if self._baseline else stages.compared_first(raw, self._metric)
         self._best: int | None = None
+        """The index of the entry that brought the best document so far."""
         self._best_score = self._compared
 
     def run(self) -> ImportedRun:
@@ -77,7 +78,6 @@ class _Chain:
             initial=None if empty else self._dresser.dress(raw.initial),
             baseline=None if empty else self._baseline,
             entries=tuple(self._entries),
-            best=self._best,
             metric=self._metric,
             gate=gate_of(raw.config, self._metric),
             models=self._models,
@@ -151,7 +151,7 @@ class _Chain:
         self._current, self._compared = text, scored.score
         beats = self._best_score is None or scored.score > self._best_score
         if entry.decision == "accept-best" or (entry.decision == "forced" and beats):
-            self._best, self._best_score = len(self._entries), scored.score
+            entry.best, self._best, self._best_score = True, len(self._entries), scored.score
 
     def _slow(self, step: RawStep, slow: RawSlow) -> None:
         """The slow update at an epoch's end."""
@@ -247,7 +247,8 @@ class _Chain:
         if last is None or raw.best != self._texts[last]:
             self._notes["best"] = "best_skill.md is not the document that the steps name as the best: theirs was taken"
             return
-        entry, self._best = self._entries[last], last
+        entry = self._entries[last]
+        entry.best, self._best = True, last
         if entry.scored is None:
             entry.scored = stages.final(raw, self._metric)
             entry.reason = f"{entry.reason}; the best at the end of the run"

@@ -61,7 +61,7 @@ def _steps(folder: Folder) -> tuple[tuple[RawStep, ...], tuple[str, ...]]:
     last = max(there | rows.keys(), default=0)
     steps: list[RawStep] = []
     for number in range(1, last + 1):
-        step = _step(folder, number, rows.get(number, {}))
+        step = _step(folder, number, rows.get(number, {}), steps[-1].record if steps else {})
         if step is None:
             return tuple(steps), (_cut(folder, number, last, there=number in there),)
         steps.append(step)
@@ -77,13 +77,14 @@ def _cut(folder: Folder, number: int, last: int, *, there: bool) -> str:
     return f"step {number} was left out{more}: {why}"
 
 
-def _step(folder: Folder, number: int, row: Mapping[str, Any]) -> RawStep | None:
+def _step(folder: Folder, number: int, row: Mapping[str, Any], before: Mapping[str, Any]) -> RawStep | None:
+    """A whole step; None where it has no record that follows the one before."""
     where = _folder(number)
     record = folder.mapping(f"{where}/step_record.json")
     if record.get("step") != number:
         # The history is written first: a run that was killed between the two went on without this file.
         record = dict(row)
-    if not isinstance(record.get("action"), str) or _epoch(record) < 1:
+    if not isinstance(record.get("action"), str) or _epoch(record) < max(1, _epoch(before)):
         return None
     candidate = folder.text(f"{where}/candidate_skill.md")
     batches = [name for name in folder.entries(where) if _BATCH.fullmatch(name)]

@@ -11,7 +11,7 @@ from skillgit.errors import MeasurementError
 from skillgit.train.imports import scoring
 from skillgit.train.imports.settings import steps_in_epoch
 from skillgit.train.imports.values import RawRun, RawSlow, RawStep, Scored
-from skillgit.train.scoring.scores import Metric
+from skillgit.train.scoring.scores import HARD, Metric
 
 DECISIONS = {"accept_new_best": "accept-best", "accept": "accept", "force_accept": "forced", "reject": "reject"}
 PLACEHOLDER = "inject_placeholder"
@@ -83,8 +83,11 @@ def baseline(raw: RawRun, metric: Metric) -> Scored | None:
     return found
 
 
-def compared_first(raw: RawRun) -> Fraction | None:
-    """What the first gate compared with, where the first document's own scores are not there."""
+def compared_first(raw: RawRun, metric: Metric) -> Fraction | None:
+    """What the first gate compared with, where the first document's own scores are not all there."""
+    summary = scoring.known(raw.summary.get("baseline_selection_hard"))
+    if metric == HARD and summary is not None:
+        return summary
     first: Mapping[str, Any] = raw.steps[0].record if raw.steps else {}
     unmoved = "accept" not in str(first.get("action", "accept"))
     return scoring.known(first.get("current_score")) if unmoved else None

@@ -100,7 +100,7 @@ class Entry:
         candidate: the last part of a rejected ref's name.
         before: what the trainer compared the score with.
         gained, lost: val tasks whose score rose or fell, where both documents' are known.
-        closes: the epoch ends with it.
+        best: its document became the best one. closes: the epoch ends with it.
     """
 
     kind: str
@@ -119,6 +119,7 @@ class Entry:
     learning_rate: int = 0
     batch: Measurement = field(default_factory=dict)
     cost: dict[str, Any] = field(default_factory=dict)
+    best: bool = False
     closes: bool = False
 
     @property
@@ -139,7 +140,6 @@ class ImportedRun:
     Args:
         name: of its folder.
         initial: the first document, as it will be committed; None where it was empty.
-        best: index of the entry that brought the best document; None is the first document.
         settings: those of the trainer's that a journal keeps. models: by role.
         digest: of what was read; the same folder has the same wherever it lies.
         left_out, notes: what the person is told, a sentence each.
@@ -149,7 +149,6 @@ class ImportedRun:
     initial: str | None
     baseline: Scored | None
     entries: tuple[Entry, ...]
-    best: int | None
     metric: Metric
     gate: str
     models: dict[str, str]
@@ -159,6 +158,11 @@ class ImportedRun:
     digest: str
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def best(self) -> Entry | None:
+        """The entry that brought the best document; None where that is the first one."""
+        return next((entry for entry in reversed(self.entries) if entry.best), None)
 
     @property
     def steps(self) -> int:

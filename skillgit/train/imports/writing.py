@@ -61,8 +61,8 @@ def write(repo: Repository, lock: SkillLock, goal: Goal, run: ImportedRun) -> Ru
     """
     writer = _Writer(repo, goal, run)
     writer.begin()
-    for number, entry in enumerate(run.entries):
-        writer.add(entry, is_best=run.best == number)
+    for entry in run.entries:
+        writer.add(entry)
     done = writer.end()
     journal = RefUpdate(SkillRefs(goal.name).journal(goal.run), None, done.journal)
     commit_refs(repo, [journal, *done.updates], f"skillgit: import {run.name}", lock=lock)
@@ -116,7 +116,7 @@ class _Writer:
         self._remember(record.document, run.baseline)
         self._write(record, [state.tip], when)
 
-    def add(self, entry: Entry, *, is_best: bool) -> None:
+    def add(self, entry: Entry) -> None:
         """One entry: its commits, its refs, its place in the journal."""
         state = self._state = replace(self._state, step=entry.step, epoch=entry.epoch)
         record = self._record(entry)
@@ -131,7 +131,7 @@ class _Writer:
             state.rejected_count += 1
             ref = self._refs.rejected(self._goal.run, entry.step, entry.candidate)
             self._updates.append(RefUpdate(ref, None, record.commits[-1]))
-        if is_best:
+        if entry.best:
             state.best, state.best_commit, self._best = state.incumbent, state.tip, entry.scored
         if entry.closes:
             self._tag(entry, record)
@@ -141,7 +141,10 @@ class _Writer:
         """The last entry: the run is finished. It lists the transaction, since it is the one that a crash is rolled
         forward from."""
         state, refs = self._state, self._refs
-        state.status, state.reason = "finished", f"imported from the SkillOpt run {self._run.name}"
+        upto = f", up to step {self._run.steps} of {self._run.total_steps}"
+        whole = self._run.steps == self._run.total_steps
+        state.status = "finished"
+        state.reason = f"imported from the SkillOpt run {self._run.name}{'' if whole else upto}"
         moves = [RefUpdate(refs.branch, None, state.tip), RefUpdate(refs.best, None, state.best_commit)]
         updates = [*moves, *self._updates]
         record = StepRecord("end", state.step, state.epoch, "end", state.reason, state.incumbent, state.incumbent)
@@ -174,7 +177,8 @@ class _Writer:
             commits.append(tip)
         if applied or entry.text is None:
             return commits
-        message = plain_message(place, KIND, "follow SkillOpt's document", f"{entry.reason}.", trailers)
+        why = "SkillOpt went on with this document, which its gate did not see."
+        message = plain_message(place, KIND, entry.reason, why, trailers)
         return [self._commit(entry.text, tip, message, entry.when)]
 
     def _commit(self, text: str, tip: str, message: str, when: datetime) -> str:
