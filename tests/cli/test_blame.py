@@ -118,3 +118,10 @@ def test_before_training_it_is_the_base(here: Yard) -> None:
 def test_a_step_without_a_document_of_its_own(here: Yard) -> None:
     assert refused(here, "blame", SKILL, "0") == "0: no commit has its document; name a step that has a candidate"
     assert refused(here, "blame", SKILL, "nowhere").startswith("nowhere: no such revision")
+
+
+def test_in_a_bare_clone(here: Yard, tmp_path: Path) -> None:
+    repos.git(tmp_path, "clone", "-q", "--mirror", str(here.root), "bare")
+    bare = Yard(tmp_path / "bare", here.world, here.server)
+    for command in (("blame", SKILL), ("diff", SKILL, "main", "best"), ("compare", SKILL, f"{SKILL}@main")):
+        assert call(bare, *command) == call(here, *command)

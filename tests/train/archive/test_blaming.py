@@ -209,3 +209,13 @@ async def test_odd_text_and_odd_people(yard: MakeYard) -> None:
 
 def test_no_lines() -> None:
     assert parse(b"") == ({}, [])
+
+
+async def test_a_repository_of_longer_ids(tmp_path: Path) -> None:
+    where = repos.make_repo(tmp_path / "long", {DOCUMENT: "one\ntwo\n"}, object_format="sha256")
+    repos.commit(where, {DOCUMENT: "one\n2\n"}, "Second")
+    repo = Repository.open(where)
+    head = repo.resolve("HEAD") or ""
+    found = blame(repo, SKILL, head, DOCUMENT)
+    assert [line.commit for line in found.lines] == [repos.git(where, "rev-parse", "HEAD~1"), head]
+    assert {origin.kind for origin in found.origins.values()} == {"person"}
