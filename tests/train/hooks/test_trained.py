@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support import repos, training
@@ -42,7 +41,8 @@ def test_every_commit_s_trailers_are_well_formed_and_true(trained: Yard) -> None
 
 def test_all_refs_may_go_out(trained: Yard) -> None:
     lines = [f"{ref} {oid} {ref} {'0' * 40}" for ref, oid in trained.refs().items()]
-    assert {line.split("/")[2] for line in lines} >= {"runs", "rejected", "best", "evidence", "skillgit"}
+    assert {line.split("/")[2] for line in lines} >= {"runs", "rejected", "best", "evidence", "skill"}
+    assert any(line.startswith("refs/notes/skillgit ") for line in lines)
     assert check_push(parse(lines), "origin", trained.root, {"SKILLGIT_PUSH_EVIDENCE": "1"}) == []
     (reason,) = check_push(parse(lines), "origin", trained.root, {})
     assert reason.message == "transcripts of a run would go out"
