@@ -119,7 +119,8 @@ def epoch_message(place: Place, records: Sequence[StepRecord], state: RunState, 
         before = decimal(exact_number(record.before))
         rows.append(f"{record.step:>4}  {record.decision:<11}{mark}{decimal(score):>8}  {before:>8}  {edits:>5}")
     table = "\n".join(rows)
-    extra = [("Skill-Blob", state.incumbent), ("Skill-Best", state.best_commit), ("Skill-Score", decimal(best))]
+    # The score is the best document's, and so is the blob: it counts for the tagged commit only where that has it.
+    extra = [("Skill-Blob", state.best), ("Skill-Best", state.best_commit), ("Skill-Score", decimal(best))]
     subject = f"skill({place.skill}): epoch {place.epoch} of run {place.run}"
     trailers = [pair for pair in place.trailers("") if pair[0] != "Skill-Kind"]
     return format_message(subject, table, [*trailers, *(extra if best is not None else extra[:2])])

@@ -221,7 +221,8 @@ def test_cost(cost: dict[str, object], text: str) -> None:
 
 
 def test_the_table_of_an_epoch() -> None:
-    state = RunState(OID, OID, OID, OID, "sha256:x", {})
+    best = OID[::-1]
+    state = RunState(OID, OID, best, OID, "sha256:x", {})
     rows = [
         record(kind="baseline", step=0, decision="baseline", score="3/4", before=None),
         record(step=1, commits=["a", "b"]),
@@ -245,7 +246,7 @@ def test_the_table_of_an_epoch() -> None:
         ("Skill-Run", RUN),
         ("Skill-Step", "3"),
         ("Skill-Epoch", "1"),
-        ("Skill-Blob", OID),
+        ("Skill-Blob", best),  # the score is the best document's, not the incumbent's
         ("Skill-Best", OID),
         ("Skill-Score", "0.812500"),
     ]
