@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from support import cli, repos
-from support.place import Place
+from support.place import WORLD, Place
 from support.training import BEST, BRANCH, DOCUMENT, SKILL, text_at
 
 
@@ -53,6 +54,113 @@ def test_a_conflict_shows_both_sides_and_moves_nothing(trained: Place) -> None:
     assert "<<<<<<<" in shown
     assert "- Something else stands here." in shown
     assert ">>>>>>>" in shown
+
+
+def conflict(place: Place) -> str:
+    """A person's line where training appended its own; the subject would move the cursor."""
+    text = (place.root / DOCUMENT).read_text()
+    return repos.commit(place.root, {DOCUMENT: text + "\n- Something else stands here.\n"}, "Re\x1b[31mword")
+
+
+def test_a_conflict_as_json_has_both_sides_with_their_reasons(trained: Place) -> None:
+    commit = conflict(trained)
+    done = cli.call(trained.root, "merge", SKILL, "--json")
+    assert done.code == 2
+    told = json.loads(done.out)
+    assert (told["skill"], told["commit"], len(told["conflicts"])) == (SKILL, None, 1)
+    (one,) = told["conflicts"]
+    assert one["ours"]["text"].strip() == "- Something else stands here."
+    assert [origin["commit"] for origin in one["ours"]["commits"]] == [commit]
+    steps = {origin["step"] for origin in one["theirs"]["commits"]}
+    assert steps <= {entry["step"] for entry in json.loads(cli.call(trained.root, "log", SKILL, "--json").out)}
+    assert "<<<<<<<" not in done.err
+    assert done.last.endswith(f"--resolve, or merge main into skill/{SKILL} by hand")
+
+
+def test_what_brought_the_lines_is_said_without_control_characters(trained: Place) -> None:
+    commit = conflict(trained)
+    done = cli.call(trained.root, "merge", SKILL)
+    assert f"main: {commit[:12]} Re\\x1b[31mword (Test Person)" in done.err.splitlines()
+    assert "\x1b" not in done.err
+    assert re.search(rf"^skill/{SKILL}: [0-9a-f]{{12}} step \d+, \+0\.\d{{4}}: the .* came up$", done.err, re.MULTILINE)
+
+
+def test_a_conflict_that_the_optimizer_settles(trained: Place) -> None:
+    conflict(trained)
+    done = cli.call(trained.root, "merge", SKILL, "--resolve")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[0] == "conflicts settled by the optimizer: Both."
+    assert lines[1].startswith("merged with the changes on main: +")
+    score = trained.git("log", "-1", "--format=%(trailers:key=Skill-Score,valueonly)", "main").strip()
+    tip = trained.git("rev-parse", "main")[:12]
+    shown = f"main is at {tip}: {DOCUMENT} is a new document, val {float(score) * 100:.1f}%"
+    assert lines[2:] == [shown, f"the same bytes are in {BEST}", f"released as skill/{SKILL}/v1"]
+    assert "- Something else stands here." in text_at(trained.root, "main")
+
+
+def test_what_a_merge_did_as_json(trained: Place) -> None:
+    change(trained, "# Tickets", "# All tickets")
+    told = json.loads(cli.call(trained.root, "merge", SKILL, "--json").out)
+    assert told["tag"] == f"refs/tags/skill/{SKILL}/v1"
+    assert told["commit"] == trained.git("rev-parse", "main")
+    assert (told["score"], told["before"]) == (0.25, 0.0)
+    assert told["reason"].startswith("+0.2500 on 8 val tasks")
+    assert (told["below_best"], told["resolution"]) == (None, None)
+    again = json.loads(cli.call(trained.root, "merge", SKILL, "--json").out)
+    assert (again["commit"], again["tag"]) == (None, None)
+
+
+def test_no_tag(trained: Place) -> None:
+    done = cli.call(trained.root, "merge", SKILL, "--no-tag")
+    assert "released" not in done.out
+    assert trained.git("tag", "-l", "skill/*/v*") == ""
+
+
+def fork(place: Place, old: str, new: str) -> str:
+    """Another training branch, from the base, with a changed document."""
+    place.git("checkout", "-q", "-b", "fork")
+    commit = change(place, old, new)
+    place.git("checkout", "-q", "main")
+    return commit
+
+
+def test_another_training_branch(trained: Place) -> None:
+    """It knows one code more than training found of the four."""
+    known = text_at(trained.root, BRANCH)
+    rule = next(WORLD.rule(topic) for topic in WORLD.codes if topic not in known)
+    commit = fork(trained, "# Tickets", f"{rule}\n\n# Tickets")
+    done = cli.call(trained.root, "merge", SKILL, "fork", "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert (told["kind"], told["decision"], told["before"], told["score"]) == ("merge", "accept-best", 0.25, 0.5)
+    assert told["commits"] == [trained.git("rev-parse", BRANCH)]
+    assert trained.git("rev-parse", f"{BRANCH}^2") == commit
+
+
+def test_another_training_branch_that_brings_nothing_is_kept_as_rejected(trained: Place) -> None:
+    fork(trained, "# Tickets", "# All tickets")
+    tip = trained.git("rev-parse", BRANCH)
+    said = trained.refused("merge", SKILL, "fork", calls=True, moved=True)
+    assert said.startswith("the gate did not accept it (reject): val 25.0% -> at most ")
+    (ref,) = [ref for ref in repos.refs(trained.root, "refs/skillgit/rejected/") if ref in said]
+    assert trained.git("rev-parse", f"{ref}^1") == trained.git("rev-parse", BRANCH) == tip
+
+
+def test_a_branch_that_is_merged_already(trained: Place) -> None:
+    done = cli.call(trained.root, "merge", SKILL, "main")
+    assert done.out == f"skill/{SKILL} already has all of main\n"
+    assert json.loads(cli.call(trained.root, "merge", SKILL, "main", "--json").out) == {
+        "skill": SKILL,
+        "other": "main",
+        "commit": None,
+    }
+
+
+def test_what_is_refused_of_another_branch(trained: Place) -> None:
+    assert trained.refused("merge", SKILL, "nowhere").startswith("nowhere: no such revision; ")
+    for option in (("--into", "main"), ("--no-tag",)):
+        assert "are for the base branch" in trained.refused("merge", SKILL, "main", *option)
 
 
 @pytest.mark.parametrize(
