@@ -158,9 +158,9 @@ def _best(
         plan.updates.append(RefUpdate(one.ref, None, theirs))
         return
     relation = commits.relation(ours, theirs)
-    if relation in (Relation.SAME, Relation.AHEAD) or supersedes(one.name, theirs, ours):
+    if relation is Relation.SAME or supersedes(one.name, theirs, ours):
         return
     if relation is Relation.BEHIND or supersedes(one.name, ours, theirs):
         plan.updates.append(RefUpdate(one.ref, ours, theirs))
-    else:
+    elif relation is not Relation.AHEAD:
         plan.notes.append(f"{one.short} stays at {ours[:12]}: {remote}'s is {theirs[:12]}, which came by another way")

@@ -133,10 +133,10 @@ def _best(
     if relation is Relation.UNKNOWN:
         mend = f"run `skillgit fetch {remote}`, then push again"
         plan.refused.append(RefusedError(f"{remote}'s {one.short} is {there[:12]}, which is not here", mend=mend))
-    elif relation is Relation.AHEAD:
-        plan.send.append(Send(one, there, mine, "forward"))
     elif supersedes(one.name, there, mine):
-        plan.send.append(Send(one, there, mine, "move"))
+        plan.send.append(Send(one, there, mine, "forward" if relation is Relation.AHEAD else "move"))
+    elif relation is Relation.AHEAD and not supersedes(one.name, mine, there):
+        plan.send.append(Send(one, there, mine, "forward"))
     elif relation is Relation.DIVERGED:
         plan.notes.append(
             f"{one.short} was not sent: {remote}'s is {there[:12]}, and no training here has compared the two"

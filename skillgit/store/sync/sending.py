@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from skillgit.errors import RefMovedError, RefusedError, SkillgitError
 from skillgit.store.process import GitResult, failure, first_line
-from skillgit.store.remotes import clean, remote_words, shortened, unreachable
+from skillgit.store.remotes import clean, remote_words, shortened
 from skillgit.store.repository import Repository
 
 EVIDENCE_ALLOWED = "SKILLGIT_PUSH_EVIDENCE"
@@ -20,7 +20,7 @@ _NOT_ATOMIC = "does not support --atomic"
 _BYSTANDER = re.compile(r"atomic (?:push|transaction) failed|transaction failed|atomic push failure")
 _RACE = re.compile(r"fetch first|non-fast-forward|stale info|already exists|needs force|incorrect old value")
 _LOST = re.compile(r"failed to update ref|failed to lock|cannot lock ref")
-_LOST_WORDS = re.compile(r"but expected|already exists|Unable to create|reference already|cannot lock ref")
+_LOCKED = re.compile(r"cannot lock ref '(refs/[^']+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +93,32 @@ def _refused(remote: str, told: GitResult, atomic: bool) -> SkillgitError:
         return failure(("push",), told)
     found = refusals(told.text)
     words = remote_words(told.err)
-    rest = "" if atomic else "; what came before it was sent"
     if not found:
-        if "failed to push some refs" in told.err:
+        if "failed to push some refs" in told.err and not words:
             said = _hook_words(told.err)
             return RefusedError(f"a hook here refused the push{f': {said}' if said else ''}", mend="see pre-push")
-        return unreachable(remote, told)
+        line = clean(first_line(told.err)) or f"git ended with {told.code}"
+        return RefusedError(f"{remote} refused the push: {line}{f': {words}' if words else ''}")
     first = found[0]
     more = [one for one in found[1:] if not _BYSTANDER.search(one.reason)]
     others = f" and {len(more)} more" if more else ""
-    text = f"{remote} refused {first.ref}{others}: {clean(first.reason)}{f': {words}' if words else ''}{rest}"
-    lost = _LOST.search(first.reason) and (not words or _LOST_WORDS.search(words))
-    if lost or _RACE.search(first.reason):
+    rest = "" if atomic else "; what came before it was sent"
+    if lost := _lost(first, words):
+        text = f"{remote} has moved {lost}{others} meanwhile: {clean(first.reason)}{rest}"
         return RefMovedError(text, mend=f"somebody was faster: run `skillgit fetch {remote}`, then push again")
-    return RefusedError(text)
+    return RefusedError(
+        f"{remote} refused {first.ref}{others}: {clean(first.reason)}{f': {words}' if words else ''}{rest}"
+    )
+
+
+def _lost(first: Refusal, words: str) -> str | None:
+    """The ref that somebody else moved between the listing and the push; None where that is not why."""
+    if _RACE.search(first.reason):
+        return first.ref
+    if not (_BYSTANDER.search(first.reason) or _LOST.search(first.reason)):
+        return None
+    named = _LOCKED.search(words)
+    return named[1] if named else first.ref if not words else None
 
 
 def _hook_words(err: str) -> str:
