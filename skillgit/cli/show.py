@@ -144,11 +144,8 @@ def _edit(number: int, edit: dict[str, object]) -> Iterator[str]:
 
     source, support = str(edit.get("source")), edit.get("support")
     noun = source if support == 1 else SOURCES.get(source, source)
-    parts = [
-        f"{edit.get('op')} ({edit.get('status')})",
-        f"{support} {noun}" if support else "",
-        str(edit["commit"] or ""),
-    ]
+    commit = str(edit["commit"] or "")[:10]
+    parts = [f"{edit.get('op')} ({edit.get('status')})", f"{support} {noun}" if support else "", commit]
     yield f"{number}  {one_line(', '.join(part for part in parts if part))}"
     text = str(edit.get("content") or edit.get("target") or "")
     for label, value in (("", text), ("reason: ", edit.get("reason")), ("why: ", edit.get("why"))):

@@ -13,10 +13,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Literal
 
-from skillgit.errors import RefusedError
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.archive.record import read_journal
 from skillgit.train.archive.story import Rejected, Steps
 
 Order = Literal["step", "close", "day", "reason"]
@@ -65,7 +63,7 @@ def told(repo: Repository, name: str, document: str, known: Steps) -> dict[str, 
     for ref, *_ in rows:
         run = ref.split("/")[-2]
         if run not in paths:
-            paths[run] = _path(repo, run, known) or document
+            paths[run] = known.document(run) or document
     blobs = _blobs(repo, [f"{commit}:{paths[ref.split('/')[-2]]}" for ref, commit, _, _ in rows])
     return {ref: _told(when, text, blob) for (ref, _, when, text), blob in zip(rows, blobs, strict=True)}
 
@@ -88,15 +86,6 @@ def ordered(items: Sequence[Rejected], by: Order, tells: Mapping[str, Told]) -> 
 def _distance(gap: Fraction | None) -> tuple[bool, Fraction]:
     """The nearest first; what is not known comes last."""
     return gap is None, -gap if gap is not None else Fraction(0)
-
-
-def _path(repo: Repository, run: str, known: Steps) -> str | None:
-    """Where a run's document lay."""
-    tip = known.tip(run)
-    try:
-        return read_journal(repo, tip).info.document if tip else None
-    except RefusedError:
-        return None
 
 
 def _blobs(repo: Repository, places: Sequence[str]) -> list[str]:

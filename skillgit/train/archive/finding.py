@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from skillgit.config import SkillSettings
-from skillgit.errors import RefusedError, UsageError
+from skillgit.errors import UsageError
 from skillgit.store.commits import CommitInfo
 from skillgit.store.notes import read_notes
 from skillgit.store.refs import is_run_id
@@ -95,7 +95,7 @@ def _step(steps: Steps, asked: Asked) -> Entry | None:
 
 def _of_entry(repo: Repository, settings: SkillSettings, steps: Steps, entry: Entry) -> Found:
     """An entry with the commit that it left behind: its candidate's last one, or the tip that it made known."""
-    path = _path(repo, settings, steps, entry.run)
+    path = steps.document(entry.run) or settings.document
     oid = entry.commit
     if oid is None and entry.record.decision == entry.record.kind:  # a baseline, a person's commit
         parents = repo.objects.read_commit(entry.journal).parents
@@ -110,7 +110,7 @@ def _of_commit(
     if journal is not None and repo.objects.entry(commit.oid, "step.json") is not None:
         return _of_entry(repo, settings, steps, _of_journal(repo, name, commit.oid))
     entry = _entry_of(repo, name, steps, commit)
-    path = _path(repo, settings, steps, entry.run) if entry else settings.document
+    path = (steps.document(entry.run) if entry else None) or settings.document
     exact = entry is None or not entry.record.commits or commit.oid != entry.commit
     return Found(commit, entry, path, exact, tag)
 
@@ -148,15 +148,6 @@ def _entry_of(repo: Repository, name: str, steps: Steps, commit: CommitInfo) -> 
             if entry.record.kind == "human" and commit.oid in repo.objects.read_commit(entry.journal).parents[1:]:
                 return entry
     return None
-
-
-def _path(repo: Repository, settings: SkillSettings, steps: Steps, run: str) -> str:
-    """Where the document lay in a run."""
-    tip = steps.tip(run)
-    try:
-        return read_journal(repo, tip).info.document if tip else settings.document
-    except RefusedError:
-        return settings.document
 
 
 def _tag(repo: Repository, text: str) -> str:

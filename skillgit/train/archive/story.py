@@ -13,7 +13,7 @@ from skillgit.errors import RefusedError
 from skillgit.store.refs import SkillRefs, parse_rejected
 from skillgit.store.repository import Repository
 from skillgit.train.archive import history
-from skillgit.train.archive.journal import StepRecord, exact_number
+from skillgit.train.archive.journal import RunInfo, StepRecord, exact_number, load
 from skillgit.train.archive.walking import Stop, walk
 
 _STEP = re.compile(r"(?:([0-9a-z]{0,26})/)?0*(\d{1,9})(?:-0*(\d{1,9}))?")
@@ -123,6 +123,15 @@ class Steps:
     def tip(self, run: str) -> str | None:
         """A run's last journal commit; None where its journal is not here."""
         return self._tips.get(run)
+
+    def document(self, run: str) -> str | None:
+        """The path at which a run has its document; None where its journal is not here or does not say."""
+        tip = self._tips.get(run)
+        entry = self._repo.objects.entry(tip, "run.json") if tip else None
+        try:
+            return load(RunInfo, self._repo.objects.read_blob(entry.oid), tip or "").document if entry else None
+        except RefusedError:
+            return None
 
     def stops(self, run: str) -> Iterator[Stop]:
         """A run's entries as their commits alone tell, newest first; none where its journal is not here."""
