@@ -6,6 +6,7 @@ made anew of it (a rebase, a cherry-pick, an amend) was not measured, and gets n
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,15 +17,12 @@ from typing import Any, Literal
 from skillgit.errors import RefusedError
 from skillgit.store.repository import Repository
 from skillgit.store.trailers import parse_trailers
-from skillgit.train.archive import history
 from skillgit.train.archive.edits import RecordedEdit, of_record
 from skillgit.train.archive.journal import RunInfo, load
 from skillgit.train.archive.known import decimal
-from skillgit.train.archive.story import Entry
-from skillgit.train.archive.walking import Stop, walk
+from skillgit.train.archive.story import Entry, Steps
 
 Kind = Literal["edit", "copied", "unknown", "ours", "base", "person"]
-Index = dict[tuple[str, int], list[Stop]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +114,12 @@ def blame(repo: Repository, name: str, commit: str, path: str, ranges: Sequence[
     options = [f"-L{part}" for part in ranges]
     with ThreadPoolExecutor(max_workers=1) as pool:  # git works while the journals are walked
         asked = pool.submit(repo.git, "blame", "--porcelain", "--no-textconv", *options, commit, "--", path)
-        runs = history.runs(repo, name)
-        index = index_of(repo, runs)
+        steps = Steps(repo, name)
+        for run in steps.runs:
+            deque(steps.stops(run), maxlen=0)
         commits, lines = parse(asked.result().out)
-    base = _first_base(repo, runs)
-    known = {run for run, _ in runs}
-    return Blame(lines, {c.oid: _origin(repo, name, c, index, known, base) for c in commits.values()})
-
-
-def index_of(repo: Repository, runs: Sequence[tuple[str, str]]) -> Index:
-    """The entries of all journals by run and step, unread."""
-    found: Index = {}
-    for run, tip in runs:
-        for stop in walk(repo, run, tip):
-            if stop.step is not None:
-                found.setdefault((run, stop.step), []).append(stop)
-    return found
+    base = _first_base(repo, steps)
+    return Blame(lines, {c.oid: _origin(repo, name, c, steps, base) for c in commits.values()})
 
 
 def parse(porcelain: bytes) -> tuple[dict[str, Commit], list[Line]]:
@@ -165,42 +153,43 @@ def _commit(oid: str, heads: Mapping[str, str]) -> Commit:
     return Commit(oid, heads["author"], date, heads.get("summary", ""))
 
 
-def _origin(repo: Repository, name: str, commit: Commit, index: Index, runs: set[str], base: str | None) -> Origin:
+def _origin(repo: Repository, name: str, commit: Commit, steps: Steps, base: str | None) -> Origin:
     said = {key.lower(): value for key, value in parse_trailers(repo.objects.read_commit(commit.oid).message)}
     run, number = said.get("skill-run"), said.get("skill-step", "")
     step = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None
     if run is None or step is None:
         there = base is not None and repo.objects.is_ancestor(commit.oid, base)
         return Origin("base" if there else "person", commit)
-    for entry in _entries(repo, index.get((run, step), [])):
+    for entry in _entries(steps, run, step):
         if commit.oid in entry.record.commits:
             edit = next((e for e in of_record(run, entry.record) if e.commit == commit.oid), None)
             return Origin("edit", commit, entry.record.kind, run, step, edit, entry)
     what = said.get("skill-kind", "")
     if "skill-edit" not in said:
         return Origin("ours", commit, what, run, step)
-    here = run in runs or said.get("skill-name") != name
+    here = steps.tip(run) is not None or said.get("skill-name") != name
     return Origin("copied" if here else "unknown", commit, what, run, step)
 
 
-def _entries(repo: Repository, stops: Sequence[Stop]) -> Iterator[Entry]:
+def _entries(steps: Steps, run: str, step: int) -> Iterator[Entry]:
     """The entries of a step, with its other candidates."""
-    for stop in stops:
-        try:
-            entry = Entry(stop.run, stop.record(repo))
-        except RefusedError:
-            continue  # a journal that cannot be read vouches for nothing
+    try:
+        found = steps.at(run, step)
+    except RefusedError:
+        return  # a journal that cannot be read vouches for nothing
+    for entry in found:
         yield from (entry, *entry.others)
 
 
-def _first_base(repo: Repository, runs: Sequence[tuple[str, str]]) -> str | None:
+def _first_base(repo: Repository, steps: Steps) -> str | None:
     """The commit that the first run began from."""
-    for run, tip in runs[:1]:
-        stop = next(walk(repo, run, tip), None)
+    for run in steps.runs[-1:]:
+        stop = next(steps.stops(run), None)
         blob = stop.files(repo).get("run.json") if stop else None
+        if stop is None or blob is None:
+            return None
         try:
-            base = load(RunInfo, repo.objects.read_blob(blob), tip).base if blob else None
+            return repo.resolve(load(RunInfo, repo.objects.read_blob(blob), stop.commit).base)
         except RefusedError:
             return None
-        return repo.resolve(base) if base else None
     return None

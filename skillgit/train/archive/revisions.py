@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +9,10 @@ from skillgit.config import SkillSettings
 from skillgit.errors import DocumentError, RepositoryError
 from skillgit.store.refs import HEADS, SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.archive import history
 from skillgit.train.archive.journal import StepRecord
-from skillgit.train.archive.walking import Stop, walk
+from skillgit.train.archive.story import Asked, Steps, parse_step
 
 BEST, TIP, BASE = "best", "tip", "base"
-_STEP = re.compile(r"(?:([0-9a-z]{1,26})/)?(\d{1,9})(?:-(\d{1,3}))?")
 _FILES = (0o100644, 0o100755)
 
 
@@ -64,7 +60,7 @@ def find(repo: Repository, name: str, settings: SkillSettings, text: str) -> Rev
     path = settings.document
     if text in (BEST, TIP, BASE):
         return _at(repo, text, _standing(repo, name, settings, text), path)
-    asked = _STEP.fullmatch(text)
+    asked = parse_step(text)
     found = _step(repo, name, path, text, asked) if asked else None
     if found is not None:
         return found
@@ -99,28 +95,19 @@ def _at(repo: Repository, text: str, commit: str, path: str) -> Revision:
     return Revision(text, entry.oid, commit)
 
 
-def _step(repo: Repository, name: str, path: str, text: str, asked: re.Match[str]) -> Revision | None:
+def _step(repo: Repository, name: str, path: str, text: str, asked: Asked) -> Revision | None:
     """The candidate of a step in the newest run that fits; None where no run has such a step."""
-    run, number, candidate = asked[1] or "", int(asked[2]), int(asked[3]) if asked[3] else None
-    for ident, tip in reversed(history.runs(repo, name)):
-        if not ident.startswith(run):
+    steps = Steps(repo, name)
+    for run in steps.runs:
+        if not run.startswith(asked.run):
             continue
-        rows = [row for stop in stops_of(repo, ident, tip, number) for row in _rows(stop.record(repo))]
+        rows = [row for entry in steps.at(run, asked.step) for row in _rows(entry.record)]
         # A slow update has its step's number too, and stands after it.
         rows.sort(key=lambda row: row["kind"] not in ("step", "baseline"))
-        row = next((r for r in rows if candidate is None or r["candidate"] == candidate), None)
+        row = next((r for r in rows if asked.candidate in (None, r["candidate"])), None)
         if row is not None:
-            return _of_row(repo, path, text, ident, number, row)
+            return _of_row(repo, path, text, run, asked.step, row)
     return None
-
-
-def stops_of(repo: Repository, run: str, tip: str, step: int) -> Iterator[Stop]:
-    """The entries of a run that have a step's number, newest first, but the run's end."""
-    for stop in walk(repo, run, tip):
-        if stop.step is not None and stop.step < step:
-            return
-        if stop.step == step:
-            yield stop
 
 
 def _rows(record: StepRecord) -> list[dict[str, Any]]:

@@ -161,6 +161,19 @@ async def test_a_journal_that_is_not_here_vouches_for_nothing(here: Yard) -> Non
     assert all(origin.delta is None for origin in of(here).origins.values())
 
 
+@pytest.mark.parametrize("files", [{}, {"run.json": "[]"}, {"run.json": '{"base": "--help"}'}])
+async def test_a_first_journal_that_cannot_be_read(here: Yard, files: dict[str, str]) -> None:
+    """Whoever can push can write journals. Then it is not known where training began."""
+    rows = [
+        f"100644 blob {here.git('hash-object', '-w', '--stdin', input=text)}\t{name}\n" for name, text in files.items()
+    ]
+    tree = here.git("mktree", input="".join(rows))
+    for message in (f"skillgit journal: {SKILL} step 0 baseline", "no journal"):
+        commit = here.git("commit-tree", tree, "-m", message)
+        here.git("update-ref", f"refs/skillgit/runs/{SKILL}/{'0' * 26}", commit)
+        assert {origin.kind for origin in of(here).origins.values()} == {"edit", "person"}
+
+
 async def test_a_rejected_candidate_can_be_blamed(here: Yard) -> None:
     ref = next(iter(here.refs("refs/skillgit/rejected/")))
     tip = here.git("rev-parse", ref)
