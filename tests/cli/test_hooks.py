@@ -182,6 +182,16 @@ def test_a_push_of_a_skill_is_looked_at(root: Path) -> None:
     assert git(root, "push", "--no-verify", "origin", "skill/ops").code == 0
 
 
+def test_what_git_says_counts_and_not_what_an_outer_framework_left_in_variables(root: Path) -> None:
+    install(root)
+    repos.git(root, "switch", "-q", "skill/ops")
+    repos.commit(root, {DOCUMENT: TEXT + f"- Use {TOKEN}\n"})
+    left = {f"PRE_COMMIT_{name}": repos.git(root, "rev-parse", "main") for name in ("TO_REF", "FROM_REF")}
+    done = git(root, "push", "origin", "skill/ops", env={**left, "PRE_COMMIT_REMOTE_BRANCH": "refs/heads/main"})
+    assert done.code == 1
+    assert "has a secret (github)" in done.err
+
+
 def test_branches_and_tags_of_others_go_out_untouched(root: Path) -> None:
     install(root)
     repos.commit(root, {"notes.txt": TOKEN})

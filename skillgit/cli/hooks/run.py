@@ -44,9 +44,9 @@ def _pre_push(arguments: tuple[str, ...]) -> None:
     from skillgit.train.hooks import outgoing
     from skillgit.train.hooks.pre_push import check_push
 
-    framework = outgoing.of_framework(os.environ)
     remote = arguments[0] if arguments else os.environ.get("PRE_COMMIT_REMOTE_NAME", "the remote")
-    pushed = framework or outgoing.parse(sys.stdin.read().split("\n"))
+    lines = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\n")
+    pushed = outgoing.parse(lines) or outgoing.of_framework(os.environ)
     _refuse("this push", check_push(pushed, remote, Path.cwd(), os.environ))
 
 
