@@ -45,7 +45,7 @@ def meet(session: Session, lock: SkillLock, last: Journal | None) -> None:
     """
     repo, branch = session.repo, session.refs.branch
     ours, known = repo.read_ref(branch), fetched(repo, branch)
-    if ours is None or known is None or last is None:
+    if ours is None or known is None:
         return
     remote, theirs = known
     if repo.objects.is_ancestor(theirs, ours):
@@ -53,6 +53,9 @@ def meet(session: Session, lock: SkillLock, last: Journal | None) -> None:
     short = f"{remote}/{branch.removeprefix(HEADS)}"
     if repo.objects.is_ancestor(ours, theirs):
         new, told = theirs, f"the branch goes on from {short} at {theirs[:12]}"
+    elif last is None:
+        branch = branch.removeprefix(HEADS)
+        raise RefusedError(f"{branch} and {short} went on by themselves", mend=f"merge {short} into {branch} by hand")
     else:
         new = _join(session, last, ours, theirs, short)
         told = f"{short} went on as well: joined at {new[:12]}; what was accepted here is tried again on top of it"

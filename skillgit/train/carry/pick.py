@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from skillgit.config import check_name
+from skillgit.document import Edit
 from skillgit.document.structure import Structure
 from skillgit.errors import ConflictError, RefusedError, UsageError
 from skillgit.redact import secrets_in
@@ -79,29 +81,59 @@ def picked(repo: Repository, before: Placed, wanted: Sequence[Picked]) -> Candid
 
 
 def _apply(repo: Repository, text: str, one: Picked) -> EditOutcome:
-    told = f"(cherry picked from commit {one.commit})"
-    problem = ""
-    if one.known is not None and one.known.edit.op in _PLAIN:
-        edit = one.known.edit
-        reason = f"{edit.reason}\n\n{told}" if edit.reason else told
-        found = build(text, [Proposal(replace(edit, reason=reason), 1, "failure", 0)]).outcomes[0]
-        if found.status == "applied":
-            return replace(found, source=SOURCE)
-        problem = f": {found.status}: {found.reason}"
-    subject = repo.objects.read_commit(one.commit).subject
-    subject = subject.partition(": ")[2] if subject.startswith("skill(") else subject
-    return outcome("pick", subject, told, _merged(repo, text, one, problem))
-
-
-def _merged(repo: Repository, text: str, one: Picked, problem: str) -> str:
     parent = repo.objects.read_commit(one.commit).parents[0]
     had, has = (documents.read(repo, commit, one.path).text for commit in (parent, one.commit))
+    known = one.known.edit if one.known is not None and one.known.edit.op in _PLAIN else None
+    edit, problem = known or as_edit(had, has), ""
+    if known is not None and (found := _by_edit(text, known, one)).status == "applied":
+        return found
+    merged, shown = merge_file(repo, text, had, has, labels=("now", "before", one.commit[:12]))
+    if merged:
+        _check(one, text, merged)
+        subject = repo.objects.read_commit(one.commit).subject
+        subject = subject.partition(": ")[2] if subject.startswith("skill(") else subject
+        return outcome("pick", subject, _told(one), merged)
+    if edit is not None:
+        found = _by_edit(text, edit, one)
+        if found.status == "applied":
+            return found
+        problem = f": {found.status}: {found.reason}"
+    raise ConflictError(
+        f"{one.commit[:12]} does not fit into this document{problem}", mend="make the edit by hand", shown=shown
+    )
+
+
+def _told(one: Picked) -> str:
+    return f"(cherry picked from commit {one.commit})"
+
+
+def _by_edit(text: str, edit: Edit, one: Picked) -> EditOutcome:
+    reason = f"{edit.reason}\n\n{_told(one)}" if edit.reason else _told(one)
+    found = build(text, [Proposal(replace(edit, reason=reason), 1, "failure", 0)]).outcomes[0]
+    return replace(found, source=SOURCE)
+
+
+def as_edit(had: str, has: str) -> Edit | None:
+    """A change that only adds lines in one place, as the edit that it could have been; None for any other."""
+    before, after = had.splitlines(), has.splitlines()
+    changes = [
+        code for code in SequenceMatcher(None, before, after, autojunk=False).get_opcodes() if code[0] != "equal"
+    ]
+    if len(changes) != 1 or changes[0][0] != "insert":
+        return None
+    _, place, _, start, end = changes[0]
+    content = "\n".join(after[start:end]).strip("\n")
+    above = next((line for line in reversed(before[:place]) if line.strip()), "")
+    if not content.strip() or not above:
+        return None
+    if not any(line.strip() for line in before[place:]):
+        return Edit("append", content=content)
+    return Edit("insert_after", target=above.strip(), content=content)
+
+
+def _check(one: Picked, text: str, merged: str) -> None:
+    """What an edit may not bring, a commit may not either."""
     short = one.commit[:12]
-    merged, shown = merge_file(repo, text, had, has, labels=("now", f"before {short}", short))
-    if not merged:
-        raise ConflictError(
-            f"{short} does not fit into this document{problem}", mend="make the edit by hand", shown=shown
-        )
     if merged == text:
         raise RefusedError(f"{short}: the document has that already")
     if brought := secrets_in(merged) - secrets_in(text):
@@ -109,7 +141,6 @@ def _merged(repo: Repository, text: str, one: Picked, problem: str) -> str:
         raise RefusedError(f"{short} would bring a secret ({kinds})")
     if Structure(merged).frontmatter_text != Structure(text).frontmatter_text:
         raise RefusedError(f"{short} changes the frontmatter, which training never does", mend="commit that by hand")
-    return merged
 
 
 def _changed(repo: Repository, old: str, new: str) -> list[str]:

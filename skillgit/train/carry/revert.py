@@ -13,6 +13,7 @@ from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.edits import RecordedEdit
 from skillgit.train.carry.change import outcome
 from skillgit.train.propose.candidate import Candidate, EditOutcome
+from skillgit.train.propose.proposals import squeezed
 
 
 def reverted(repo: Repository, path: str, before: Placed, edits: Sequence[RecordedEdit], why: str = "") -> Candidate:
@@ -55,7 +56,9 @@ def without(repo: Repository, path: str, text: str, edit: RecordedEdit) -> str:
     merged, shown = merge_file(repo, text, has, had, labels=labels)
     if merged:
         return merged
-    turned = _turned(edit.edit)
+    if edit.edit.content.strip() and squeezed(edit.edit.content) not in squeezed(text):
+        return text  # later edits took it out, or made something else of it
+    turned = _turned(edit.edit, text)
     after = apply_edits(text, [turned]) if turned else None
     if after is not None and after.reports[0].status == "applied":
         return after.document
@@ -66,9 +69,11 @@ def without(repo: Repository, path: str, text: str, edit: RecordedEdit) -> str:
     )
 
 
-def _turned(edit: Edit) -> Edit | None:
-    if edit.op in ("append", "insert_after") and edit.content.strip():
-        return Edit("delete", target=edit.content.strip())
-    if edit.op == "replace" and edit.content.strip():
-        return Edit("replace", target=edit.content.strip(), content=edit.target)
-    return None
+def _turned(edit: Edit, text: str) -> Edit | None:
+    """The edit that undoes another one, where the lines that it brought stand in the document as it brought them."""
+    content = edit.content.strip()
+    if not content or f"\n{text}\n".count(f"\n{content}\n") != 1:
+        return None  # of a line that somebody went on writing, a part would be left
+    if edit.op in ("append", "insert_after"):
+        return Edit("delete", target=content)
+    return Edit("replace", target=content, content=edit.target) if edit.op == "replace" else None

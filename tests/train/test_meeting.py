@@ -1,0 +1,215 @@
+"""Two clones train one skill: the branches are joined, and what was accepted here is gated again on theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from support import repos, training
+from support.carrying import Hand
+from support.training import BEST_REF, BRANCH, DOCUMENT, trailer
+from support.truth import share
+
+from skillgit.errors import InterruptedRunError
+from skillgit.train.archive.journal import StepRecord
+from skillgit.train.carry.change import Make, bring_in
+from skillgit.train.run import Run
+
+SHARED = ("refs/heads/skill/*", "refs/tags/*", "refs/skillgit/*")
+
+
+@dataclass
+class Two:
+    """Two clones of a bare repository."""
+
+    here: Hand
+    there: Hand
+
+    def send(self) -> None:
+        """What the other clone has goes to the remote, and this clone fetches it, by plain git."""
+        self.there.git("push", "-q", "origin", *(f"{ref}:{ref}" for ref in SHARED))
+        self.here.git("fetch", "-q", "origin")
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Two]:
+    with training.yard(tmp_path / "here", monkeypatch, training.mixed()) as made:
+        repos.git(tmp_path, "init", "-q", "--bare", "-b", "main", "bare")
+        made.git("remote", "add", "origin", str(tmp_path / "bare"))
+        made.git("push", "-q", "origin", "main")
+        repos.git(tmp_path, "clone", "-q", "bare", "there")
+        repos.identify(tmp_path / "there")
+        made.git("fetch", "-q", "origin")
+        yield Two(Hand(made.root, made.world, made.server), Hand(tmp_path / "there", made.world, made.server))
+
+
+def rules(text: str) -> set[str]:
+    return {line for line in text.splitlines() if line.startswith("- ")}
+
+
+@pytest.mark.parametrize("journals", [True, False])
+def test_a_branch_that_is_behind_goes_on_from_theirs(two: Two, journals: bool) -> None:
+    two.there.again()
+    two.send()
+    if journals:
+        two.here.git("fetch", "-q", "origin", "refs/skillgit/*:refs/skillgit/*")
+    theirs = two.there.git("rev-parse", BRANCH)
+    two.here.git("update-ref", BRANCH, two.there.accepted[0].commits[-1])
+    two.here.again("train.seed=5", "train.num_epochs=1")
+    assert any(f"goes on from origin/skill/topics at {theirs[:12]}" in note for note in two.here.watcher.notes)
+    assert two.here.git("merge-base", theirs, BRANCH) == theirs
+    score = share(two.here.world, two.there.text())
+    assert two.here.steps[0].score == f"{score.numerator}/{score.denominator}"
+
+
+def test_without_a_journal_branches_that_went_apart_are_for_people_to_merge(two: Two) -> None:
+    two.there.again()
+    two.send()
+    two.here.git("update-ref", BRANCH, "main")
+    two.here.commit_on("skill/topics", {DOCUMENT: two.here.text("main") + "\nOurs.\n"})
+    refs = two.here.refs()
+    assert "merge origin/skill/topics into skill/topics by hand" in two.here.call("train", "topics", code=2).last
+    assert two.here.refs() == refs
+
+
+def run_of(hand: Hand) -> str:
+    return max(hand.refs("refs/skillgit/runs")).rpartition("/")[2]
+
+
+def test_branches_that_went_on_by_themselves_are_joined_and_both_sides_rules_are_kept(two: Two) -> None:
+    two.here.again("train.seed=7")
+    two.there.again()
+    two.send()
+    ours, theirs = two.here.git("rev-parse", BRANCH), two.there.git("rev-parse", BRANCH)
+    mine, other = two.here.text(), two.there.text()
+    two.here.again("train.seed=9", "train.num_epochs=1")
+    join = two.here.git("rev-list", "--min-parents=2", "--max-count=1", BRANCH)
+    assert two.here.git("log", "-1", "--format=%P", join) == f"{ours} {theirs}"
+    assert two.here.text(join) == other
+    assert trailer(two.here.root, join, "Skill-Kind") == "merge"
+    assert trailer(two.here.root, join, "Skill-Rejoin") == ours
+    retried = [record for record in two.here.steps if record.kind == "retry"]
+    assert len(retried) == len([r for r in training.journals(two.here.root)[-2] if r.accepted])
+    for record in retried:
+        measured = share(two.here.world, two.here.git("cat-file", "blob", record.document) + "\n")
+        if record.maximum is None:
+            assert record.score == f"{measured.numerator}/{measured.denominator}"
+    now = rules(two.here.text())
+    right = {two.here.world.rule(topic) for topic in two.here.world.codes}
+    assert (rules(mine) | rules(other)) & right <= now
+    assert share(two.here.world, two.here.text()) >= max(share(two.here.world, mine), share(two.here.world, other))
+    # The remote can be moved forward to it.
+    two.here.git("push", "-q", "origin", "skill/topics")
+    repos.fsck(two.here.root)
+
+
+def test_the_best_document_is_the_joined_one_where_it_is_as_good(two: Two) -> None:
+    two.here.again("train.seed=7")
+    two.there.again()
+    two.send()
+    two.here.again("train.seed=9", "train.num_epochs=1")
+    best = two.here.git("rev-parse", BEST_REF)
+    join = two.here.git("rev-list", "--min-parents=2", "--max-count=1", BRANCH)
+    assert two.here.git("merge-base", join, best) == join
+    two.here.again("train.seed=11", "train.num_epochs=1")
+    assert not any("bring back" in line for line in two.here.git("log", "--format=%s", BRANCH).splitlines())
+
+
+def test_an_interrupted_run_goes_on_with_what_is_still_owed(two: Two) -> None:
+    two.here.again("train.seed=7")
+    two.there.again()
+    two.send()
+    owed = len([r for r in training.journals(two.here.root)[-1] if r.accepted])
+    assert owed > 1
+    interrupted = mock.patch("skillgit.train.carry.rejoin.bring_in", once_then_interrupt(1))
+    with interrupted, pytest.raises(KeyboardInterrupt):
+        two.here.again("train.seed=9", "train.num_epochs=1")
+    assert len([r for r in two.here.steps if r.kind == "retry"]) == 1
+    two.here.again()
+    assert len([r for r in two.here.steps if r.kind == "retry"]) == owed
+
+
+def once_then_interrupt(times: int) -> Callable[..., Awaitable[StepRecord]]:
+    """`bring_in`, after which the process ends."""
+    left = times
+
+    async def bring(run: Run, make: Make) -> StepRecord:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        return await bring_in(run, make)
+
+    return bring
+
+
+def test_people_s_own_commits_are_kept_without_a_gate(two: Two) -> None:
+    two.here.again("train.seed=7")
+    two.there.again()
+    two.here.commit_on("skill/topics", {DOCUMENT: two.here.text().replace("# Tickets", "# Tickets of the house")})
+    two.send()
+    two.here.again("train.seed=9", "train.num_epochs=1")
+    join = two.here.git("rev-list", "--min-parents=2", "--max-count=1", BRANCH)
+    assert two.here.text(join) == two.there.text().replace("# Tickets", "# Tickets of the house")
+    assert "# Tickets of the house" in two.here.text()
+
+
+def test_people_s_commits_in_the_same_lines_are_a_conflict_and_nothing_moves(two: Two) -> None:
+    two.here.again("train.seed=7")
+    two.there.again()
+    two.here.commit_on("skill/topics", {DOCUMENT: two.here.text().replace("# Tickets", "# Ours")})
+    two.there.commit_on("skill/topics", {DOCUMENT: two.there.text().replace("# Tickets", "# Theirs")})
+    two.send()
+    refs = two.here.refs()
+    done = two.here.call("train", "topics", code=2)
+    assert "origin/skill/topics changed the lines that" in done.last
+    assert two.here.refs() == refs
+
+
+def test_an_unfinished_run_is_its_clone_s(two: Two) -> None:
+    async def part(hand: Hand) -> None:
+        with pytest.raises(InterruptedRunError):
+            await hand.train(entries=1)
+
+    asyncio.run(part(two.here))
+    own = run_of(two.here)
+    asyncio.run(part(two.there))
+    two.send()
+    two.here.git("fetch", "-q", "origin", "refs/skillgit/runs/*:refs/skillgit/runs/*")
+    assert run_of(two.here) != own  # theirs is newer, and unfinished as well
+    foreign = two.here.refs("refs/skillgit/runs")[f"refs/skillgit/runs/topics/{run_of(two.here)}"]
+    two.here.again()
+    refs = two.here.refs("refs/skillgit/runs")
+    assert refs[f"refs/skillgit/runs/topics/{run_of(two.here)}"] == foreign
+    assert two.here.git("log", "-1", "--format=%s", f"refs/skillgit/runs/topics/{own}").startswith("skillgit journal")
+
+
+def test_an_unfinished_run_of_another_clone_goes_on_here_where_there_is_no_own(two: Two) -> None:
+    async def part(hand: Hand) -> None:
+        with pytest.raises(InterruptedRunError):
+            await hand.train(entries=1)
+
+    asyncio.run(part(two.there))
+    two.send()
+    for pattern in ("refs/skillgit/*", "refs/tags/*"):
+        two.here.git("fetch", "-q", "origin", f"{pattern}:{pattern}")
+    two.here.git("update-ref", BRANCH, "origin/skill/topics")
+    two.here.again()
+    assert len(two.here.refs("refs/skillgit/runs")) == 1
+
+
+def test_a_gated_change_on_a_finished_run_of_another_clone_begins_a_run_of_its_own(two: Two) -> None:
+    two.there.again()
+    two.send()
+    for pattern in ("refs/skillgit/*", "refs/tags/*"):
+        two.here.git("fetch", "-q", "origin", f"{pattern}:{pattern}")
+    two.here.git("update-ref", BRANCH, "origin/skill/topics")
+    before = two.here.refs("refs/skillgit/runs")
+    two.here.call("revert", "topics", two.here.edits()[2].commit, code=2)
+    after = two.here.refs("refs/skillgit/runs")
+    assert before.items() < after.items()
+    assert len(after) == 2
