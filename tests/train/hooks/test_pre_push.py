@@ -176,6 +176,6 @@ def test_thousands_of_rejected_candidates_go_out_in_a_moment(root: Path) -> None
     made = [line.split(" ")[1] for line in marks.read_text().splitlines()]
     pairs = [(f"refs/skillgit/rejected/ops/{RUN}/{number:05d}-00", oid) for number, oid in enumerate(made)]
     assert len(set(made)) == 5000
-    start = time.perf_counter()
+    start = time.process_time()
     assert push(root, *pairs) == []
-    assert time.perf_counter() - start < 10  # about half a second alone on two cores
+    assert time.process_time() - start < 10  # of this process alone: about half a second
