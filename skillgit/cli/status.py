@@ -82,7 +82,8 @@ def _state(status: Status) -> str:
 def _around(status: Status) -> Iterator[str]:
     """What lies outside of the skill's own history: a review, remotes, whoever works on it."""
     if status.published is not None:
-        more = f", the branch has {status.unpublished} more commits" if status.unpublished else ""
+        count = f"{status.unpublished} more commit{'' if status.unpublished == 1 else 's'}"
+        more = f", the branch has {count}" if status.unpublished else ""
         yield f"  review   {status.published[:12]} was pushed for review{more}"
     for fetched in status.remotes:
         yield f"  remote   {_remote(fetched)}"

@@ -155,3 +155,88 @@ def test_a_forced_slow_update(once: Callable[..., Path], tmp_path: Path) -> None
     accepted = [e for e in forced.json("log", SKILL) if e["decision"] in ("accept", "accept-best", "forced")]
     assert (status["accepted"], status["rejected"]) == (len(accepted), len(forced.kept))
     assert not [key for key in forced.kept if key[2] == 3], "what is on the branch is not among the rejected"
+
+
+def test_the_list_in_every_order(trained: Trained) -> None:
+    """How close one came is its score, or what it could still have reached, minus the incumbent's."""
+    near = min(trained.kept.values())
+    blob = repos.git(trained.root, "rev-parse", f"{near}:{training.DOCUMENT}")
+    scores = "Skill-Score: 0.250000\nSkill-Score-Before: 0.750000"
+    message = f"s\n\nSkill-Name: {SKILL}\nSkill-Decision: reject\n{scores}\nSkill-Blob: {blob}\n"
+    far = repos.git(trained.root, "commit-tree", f"{near}^{{tree}}", "-p", near, "-m", message)
+    repos.git(trained.root, "update-ref", f"refs/skillgit/rejected/{SKILL}/7zzzzzzzzzzzzzzzzzzzzzzzzz/00001-01", far)
+    found = {order: trained.json("rejected", "list", SKILL, "--sort", order) for order in ("close", "day", "reason")}
+    plain = trained.json("rejected", "list", SKILL)
+    for items in found.values():
+        assert sorted(item["ref"] for item in items) == sorted(item["ref"] for item in plain)
+    gaps = []
+    for item in found["close"]:
+        record = item["record"] or {"score": 0.25, "score_max": None, "before": 0.75}
+        reached = record["score"] if record["score_max"] is None else record["score_max"]
+        assert item["gap"] == pytest.approx(reached - record["before"], abs=2e-6)
+        gaps.append(item["gap"])
+    assert gaps == sorted(gaps, reverse=True)
+    assert (plain[0]["commit"], found["close"][-1]["commit"], gaps[-1]) == (far, far, -0.5)
+    reasons = [item["record"]["reason"] for item in plain if item["record"]]
+    assert [item["record"] and item["record"]["reason"] for item in found["reason"]] == [*sorted(reasons), None]
+    assert {item["day"] for item in plain} == {repos.DATE[:10]}
+    assert found["day"] == plain, "all of one day stay as they were"
+    assert trained.json("rejected", "list", SKILL, "--sort", "close", "-n", "2") == found["close"][:2]
+    assert trained.call("rejected", "list", SKILL, "--sort", "size").code == 2
+
+
+def test_the_list_of_one_run(trained: Trained) -> None:
+    run = next(iter(trained.kept))[0]
+    assert trained.json("rejected", "list", SKILL, "--run", run[:20]) == trained.json("rejected", "list", SKILL)
+    done = trained.call("rejected", "list", SKILL, "--run", "zz")
+    assert done.last == f"skillgit: error: {SKILL} has no rejected candidates of a run zz; see `skillgit log {SKILL}`"
+
+
+def test_a_persons_note(trained: Trained) -> None:
+    run, step, candidate = min(trained.kept)
+    name, commit = f"{run}/{step}-{candidate:02d}", trained.kept[run, step, candidate]
+    before = repos.refs(trained.root)
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    done = trained.call("rejected", "note", SKILL, name, f"Too broad: \x1b[31mred {token}")
+    assert (done.code, done.err) == (0, "")
+    shown = r"note \d{4}-\d\d-\d\d Test Person <test@example\.com>: Too broad: \\x1b\[31mred \[redacted:\w+\]"
+    assert re.fullmatch(rf"{run} step {step}-{candidate:02d}: {shown}\n", done.out)
+    note = json.loads(repos.git(trained.root, "notes", "--ref=skillgit", "show", commit))
+    assert (note["kind"], note["by"]) == ("note", "Test Person <test@example.com>")
+    assert token not in note["text"]
+    after = repos.refs(trained.root)
+    assert {ref for ref in after if after[ref] != before.get(ref)} == {"refs/notes/skillgit"}
+    repos.fsck(trained.root)
+    second = json.loads(trained.call("rejected", "note", SKILL, name, "Again.", "--json").out)
+    assert (second["commit"], second["text"]) == (commit, "Again.")
+    texts = [remark["text"] for remark in trained.json("rejected", "show", SKILL, name)["notes"]]
+    assert texts == [note["text"], "Again."]
+    listed = trained.call("rejected", "list", SKILL).out.splitlines()
+    at = next(number for number, line in enumerate(listed) if commit[:10] in line)
+    assert re.fullmatch(f"    {shown}", listed[at + 1])
+    assert listed[at + 2].endswith(": Again.")
+    assert len([line for line in listed if line.startswith("    note ")]) == 2
+    assert re.search(f"^{shown}$", trained.call("rejected", "show", SKILL, name).out, re.MULTILINE)
+    assert sum(len(item["notes"]) for item in trained.json("rejected", "list", SKILL)) == 2
+
+
+@pytest.mark.parametrize("text", ["", " \n", None])
+def test_a_note_needs_words(trained: Trained, text: str | None) -> None:
+    run, step, candidate = min(trained.kept)
+    before = repos.refs(trained.root)
+    done = trained.call("rejected", "note", SKILL, f"{run}/{step}-{candidate}", *([] if text is None else [text]))
+    assert (done.code, done.out) == (2, "")
+    assert repos.refs(trained.root) == before
+
+
+def test_without_the_journal_its_trailers_speak(trained: Trained) -> None:
+    plain = {item["ref"]: item for item in trained.json("rejected", "list", SKILL)}
+    lines = trained.call("rejected", "list", SKILL).out.splitlines()
+    for ref in repos.refs(trained.root, "refs/skillgit/runs/"):
+        repos.git(trained.root, "update-ref", "-d", ref)
+    for item in trained.json("rejected", "list", SKILL):
+        assert item == {**plain[item["ref"]], "record": None}
+    for old, new in zip(lines, trained.call("rejected", "list", SKILL).out.splitlines(), strict=True):
+        numbers = re.search(r"val (\S+) -> (at most )?\S+(?=: )", old)
+        assert numbers is not None
+        assert new.endswith(f"{numbers[0]}: its journal is not here")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from support import cli, repos
 from support.place import Place
 from support.training import BRANCH, DOCUMENT, SKILL
+
+from skillgit.store.locks import SkillLock
+from skillgit.store.repository import Repository
 
 
 @pytest.mark.parametrize(
@@ -72,3 +78,54 @@ def test_a_run_that_had_nothing_to_do_does_not_hide_what_was_accepted(place: Pla
     (found,) = json.loads(cli.call(place.root, "status", "--json").out)
     assert (found["run"], found["accepted_run"]) == (second["run"], first["run"])
     assert found["accepted"] == first["accepted"]
+
+
+def test_a_remote_that_went_on(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    place.trained()
+    bare = repos.make_repo(tmp_path_factory.mktemp("bare") / "b.git", bare=True)
+    place.git("remote", "add", "origin", str(bare))
+    place.git("push", "-q", "origin", f"{BRANCH}:{BRANCH}")
+    place.git("fetch", "-q", "origin")
+    assert f"  remote   origin/skill/{SKILL} is where the branch is\n" in cli.call(place.root, "status").out
+    clone = tmp_path_factory.mktemp("clone") / "c"
+    place.git("clone", "-q", "-b", f"skill/{SKILL}", str(bare), str(clone))
+    repos.identify(clone)
+    for number in (1, 2):
+        repos.commit(clone, {"x.txt": f"{number}\n"}, "Theirs")
+    repos.git(clone, "push", "-q", "origin", f"skill/{SKILL}")
+    place.git("fetch", "-q", "origin")
+    out = cli.call(place.root, "status").out
+    assert f"  remote   the branch is 2 commits behind origin/skill/{SKILL}, as last fetched\n" in out
+    tip = place.git("commit-tree", f"{BRANCH}^{{tree}}", "-p", BRANCH, "-m", "Mine")
+    place.git("update-ref", BRANCH, tip)
+    place.git("update-ref", f"refs/skillgit/published/{SKILL}", f"{BRANCH}~1")
+    out = cli.call(place.root, "status").out
+    line = f"the branch is 1 commit ahead of and 2 commits behind origin/skill/{SKILL}, as last fetched"
+    assert f"  remote   {line}\n" in out
+    assert "  note     1 commit on the branch is not measured yet\n" in out
+    first = place.git("rev-parse", f"{BRANCH}~1")[:12]
+    assert f"  review   {first} was pushed for review, the branch has 1 more commit\n" in out
+    (found,) = json.loads(cli.call(place.root, "status", "--json").out)
+    assert found["remotes"] == [
+        {
+            "remote": "origin",
+            "ref": f"refs/remotes/origin/skill/{SKILL}",
+            "commit": place.git("rev-parse", f"origin/skill/{SKILL}"),
+            "ahead": 1,
+            "behind": 2,
+        }
+    ]
+
+
+def test_who_works_on_it(place: Place) -> None:
+    repo = Repository.open(place.root)
+    with SkillLock.acquire(repo, SKILL, "train\x1b[1m") as lock:
+        who = f"process {os.getpid()} (train\\x1b[1m) on {lock.owner.host} since {lock.owner.started}"
+        assert f"  lock     held by {who}\n" in cli.call(place.root, "status").out
+        lock.expect([BRANCH])  # what a killed owner leaves
+    path = place.root / f".git/skillgit/locks/{SKILL}.lock"
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    path.write_text(path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {int(gone.stdout)}'))
+    out = cli.call(place.root, "status").out
+    assert f"  lock     left by process {int(gone.stdout)} " in out
+    assert ", which has ended: the next command takes it over\n" in out

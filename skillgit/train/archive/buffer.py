@@ -75,7 +75,7 @@ def ordered(items: Sequence[Rejected], by: Order, tells: Mapping[str, Told]) -> 
         tells: what `told` found; needed for `close` and `day`. `reason` reads every candidate's journal entry.
     """
     if by == "close":
-        return sorted(items, key=lambda item: _distance(tells.get(item.ref, NOTHING).gap))
+        return sorted(items, key=lambda item: _distance(tells.get(item.ref, NOTHING)))
     if by == "day":
         return sorted(items, key=lambda item: tells.get(item.ref, NOTHING).day, reverse=True)
     if by == "reason":
@@ -83,9 +83,10 @@ def ordered(items: Sequence[Rejected], by: Order, tells: Mapping[str, Told]) -> 
     return list(items)
 
 
-def _distance(gap: Fraction | None) -> tuple[bool, Fraction]:
-    """The nearest first; what is not known comes last."""
-    return gap is None, -gap if gap is not None else Fraction(0)
+def _distance(told: Told) -> tuple[bool, Fraction, bool]:
+    """The nearest first; what was measured to the end before what could at most have come so far; the unknown last."""
+    gap = told.gap
+    return gap is None, -gap if gap is not None else Fraction(0), told.maximum is not None
 
 
 def _blobs(repo: Repository, places: Sequence[str]) -> list[str]:

@@ -29,8 +29,9 @@ def names(items: list[Rejected]) -> list[int]:
 
 
 def test_orders() -> None:
-    items = [item(5, "b"), item(4), item(3, "a"), item(2, "b"), item(1, "a")]
+    items = [item(6, "c"), item(5, "b"), item(4), item(3, "a"), item(2, "b"), item(1, "a")]
     tells = {
+        "r6": Told("2026-01-02", maximum=Fraction(7, 10), before=Fraction(3, 4)),  # at most -1/20
         "r5": Told("2026-01-03", score=Fraction(1, 2), before=Fraction(3, 4)),  # -1/4
         "r4": Told("2026-01-04"),
         "r3": Told("2026-01-04", maximum=Fraction(3, 4), before=Fraction(3, 4)),  # 0: it could have drawn level
@@ -40,11 +41,11 @@ def test_orders() -> None:
     assert [tells[f"r{n}"].gap for n in (5, 4, 3, 2, 1)] == [
         *(Fraction(-1, 4), None, Fraction(0), Fraction(-1, 20), Fraction(1, 20))
     ]
-    assert names(ordered(items, "step", tells)) == [5, 4, 3, 2, 1]
-    assert names(ordered(items, "close", tells)) == [1, 3, 2, 5, 4]
-    assert names(ordered(items, "day", tells)) == [4, 3, 5, 2, 1]
-    assert names(ordered(items, "reason", tells)) == [3, 1, 5, 2, 4]
-    assert names(ordered(items, "close", {})) == [5, 4, 3, 2, 1]
+    assert names(ordered(items, "step", tells)) == [6, 5, 4, 3, 2, 1]
+    assert names(ordered(items, "close", tells)) == [1, 3, 2, 6, 5, 4]
+    assert names(ordered(items, "day", tells)) == [4, 3, 5, 6, 2, 1]
+    assert names(ordered(items, "reason", tells)) == [3, 1, 5, 2, 6, 4]
+    assert names(ordered(items, "close", {})) == [6, 5, 4, 3, 2, 1]
 
 
 @pytest.fixture(scope="module")
