@@ -94,10 +94,13 @@ def unreachable(remote: str, told: GitResult) -> SkillgitError:
 def remote_words(err: str) -> str:
     """What the other side said (git marks its lines with `remote:`), on one line; empty where it was silent."""
     lines = (line.removeprefix("remote:").strip() for line in err.splitlines() if line.startswith("remote:"))
-    return shortened([line for line in lines if line and not _PROGRESS.match(line)])
+    return shortened([line for line in lines if line and not _NO_NEWS.match(line)])
 
 
-_PROGRESS = re.compile(r"(?:(?:Resolving deltas|Counting objects|Compressing objects|Enumerating objects)\b|Total \d)")
+_NO_NEWS = re.compile(
+    r"(?:Resolving deltas|Counting objects|Compressing objects|Enumerating objects|error: hook declined to update)\b"
+    r"|Total \d"
+)
 
 
 def shortened(lines: Sequence[str]) -> str:
