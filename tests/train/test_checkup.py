@@ -11,10 +11,17 @@ from support.server import error
 from support.training import DOCUMENT, SKILL, Yard
 from support.world import TopicWorld
 
-from skillgit.train.checkup import Finding, examine, examine_models
+from skillgit.store.repository import Repository
+from skillgit.train.checkup import Checkup, examine_models
 from skillgit.train.project import Project
+from skillgit.train.repair.findings import Finding
 
 MakeYard = Callable[..., Yard]
+
+
+def examine(start: Path) -> list[Finding]:
+    with Checkup.open(start) as checkup:
+        return list(checkup.examine())
 
 
 def wrong(start: Path) -> dict[str, Finding]:
@@ -36,19 +43,25 @@ async def test_all_is_well(yard: MakeYard) -> None:
 
 
 def test_no_repository(tmp_path: Path) -> None:
-    findings = list(examine(tmp_path))
+    findings = examine(tmp_path)
     assert [(finding.what, finding.exit_code) for finding in findings] == [("repository", 2)]
 
 
 def test_each_problem_is_found(yard: MakeYard, monkeypatch: pytest.MonkeyPatch) -> None:
     here = yard(TopicWorld(4, 1))
     here.git("branch", "skill")
-    assert "git branch -m skill skill-old" in str(wrong(here.root)[f"{SKILL}: branch"].problem)
+    assert "git branch -m skill skill-old" in str(wrong(here.root)[f"{SKILL}: names"].problem)
     here.git("branch", "-m", "skill", "other")
     here.git("branch", "skill/topics")
     here.git("checkout", "-q", "skill/topics")
     assert "checked out" in str(wrong(here.root)[f"{SKILL}: branch"].problem)
     here.git("checkout", "-q", "main")
+    config = (here.root / "skillgit.yaml").read_text()
+    (here.root / "skillgit.yaml").write_text(config.replace("{into: main}", "{into: trunk}"))
+    assert str(wrong(here.root)[f"{SKILL}: document"].problem).startswith("merge.into: there is no branch trunk; ")
+    (here.root / "skillgit.yaml").write_text(config)
+    repos.commit(here.root, {DOCUMENT: None}, "Gone")
+    assert "there is no such file" in str(wrong(here.root)[f"{SKILL}: document"].problem)
     (here.root / "envs/topics/val.jsonl").write_text("{\n")
     assert "val.jsonl:1" in str(wrong(here.root)[f"{SKILL}: environment"].problem)
     repos.commit(here.root, {DOCUMENT: "---\nname: [\n---\n"}, "Broken")
@@ -82,3 +95,17 @@ async def test_a_wrong_key_is_found(yard: MakeYard) -> None:
     here = yard(TopicWorld(4, 1), responder=lambda call: error(401, "no such key"))
     found = await examine_models(Project.open(here.root), SKILL, lambda _: None)
     assert all("401" in str(finding.problem) for finding in found)
+
+
+async def test_repository_and_project_are_opened_once(yard: MakeYard, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, opened = yard(TopicWorld(4, 1)), list[str]()
+    for kind in (Repository, Project):
+        real = kind.open.__func__  # type: ignore[attr-defined]
+
+        def count(cls: type, *args: object, real: Callable[..., object] = real, **more: object) -> object:
+            opened.append(cls.__name__)
+            return real(cls, *args, **more)
+
+        monkeypatch.setattr(kind, "open", classmethod(count))
+    assert len(examine(here.root)) == 9
+    assert opened == ["Project", "Repository"]
