@@ -230,7 +230,8 @@ class TestReaders:
         assert list(status) == [
             *("name", "document", "branch", "best", "best_score", "base", "base_commit", "merged", "unmeasured_base"),
             *("unmeasured_commits", "run", "run_step", "run_steps", "running", "run_reason", "accepted"),
-            *("accepted_run", "rejected", "baselines"),
+            *("accepted_run", "rejected", "run_epoch", "closing", "published", "unpublished", "remotes", "lock"),
+            "baselines",
         ]
         assert status["branch"] == story.git("rev-parse", BRANCH)
         assert status["best_score"] == float(story.score(story.document(status["best"])))
@@ -244,8 +245,8 @@ class TestReaders:
         rows = story.json("log", SKILL)
         assert list(rows[0]) == [
             *("run", "step", "epoch", "kind", "candidate", "decision", "reason", "score", "score_max", "before"),
-            *("best", "learning_rate", "edits", "commits", "document", "parent", "gained", "lost", "cost", "models"),
-            "others",
+            *("delta", "best", "learning_rate", "edits", "commits", "document", "parent", "gained", "lost", "cost"),
+            *("models", "journal", "others", "author", "subject", "at"),
         ]
         assert [row["step"] for row in rows] == [4, 3, 2, 1, 0]
         assert list(rows[0]["cost"]) == ["calls", "tokens", "usd"]
@@ -259,7 +260,8 @@ class TestReaders:
 
     def test_rejected(self, story: Story) -> None:
         rows = story.json("rejected", "list", SKILL)
-        assert [list(row) for row in rows] == [["ref", "commit", "run", "step", "candidate", "record"]] * len(rows)
+        keys = ["ref", "commit", "run", "step", "candidate", "record", "day", "gap", "notes"]
+        assert [list(row) for row in rows] == [keys] * len(rows)
         for row in rows:
             assert story.git("rev-parse", row["ref"]) == row["commit"]
         shown = story.call("rejected", "show", SKILL, str(rows[0]["step"])).out
