@@ -177,3 +177,42 @@ def test_several_skills_have_to_be_told_apart(place: Place, folder: Run) -> None
     assert place.refused("import", "skillopt", str(folder.root)) == (
         "skillgit.yaml has 2 skills; name one, or a new one, with --skill NAME"
     )
+
+
+@pytest.mark.parametrize("stopped", [1, 2, 4, 6])
+def test_an_imported_history_verifies(place: Place, folder: Run, stopped: int) -> None:
+    if stopped < 6:
+        folder.stop_after(stopped)
+    assert cli.call(place.root, "import", "skillopt", str(folder.root)).code == 0
+    done = cli.call(place.root, "verify", SKILL)
+    assert (done.code, done.err) == (0, ""), done.out
+    assert done.out.endswith(", 0 differ\n")
+
+
+def test_doctor_makes_what_was_lost_again(place: Place, folder: Run) -> None:
+    cli.call(place.root, "import", "skillopt", str(folder.root))
+    whole = repos.refs(place.root)
+    for ref in whole:
+        if ref.startswith(("refs/tags/", "refs/skillgit/rejected/", "refs/skillgit/best/")):
+            place.git("update-ref", "-d", ref)
+    done = cli.call(place.root, "doctor", "--repair", SKILL)
+    assert "Traceback" not in done.err
+    assert repos.refs(place.root) == whole
+    assert cli.call(place.root, "verify", SKILL).code == 0
+
+
+def test_training_on_from_it_verifies_too(place: Place, folder: Run) -> None:
+    folder.stop_after(4)
+    cli.call(place.root, "import", "skillopt", str(folder.root))
+    done = place.trained()
+    assert str(done["run"]) > run_of_import(place)
+    assert cli.call(place.root, "verify", SKILL).out.endswith(", 0 differ\n")
+    (status,) = json.loads(cli.call(place.root, "status", "--json").out)
+    assert (status["run"], status["rejected"] >= 2, status["unmeasured_commits"]) == (done["run"], True, 0)
+    log = json.loads(cli.call(place.root, "log", SKILL, "--json").out)
+    assert {row["run"] for row in log} == {done["run"], run_of_import(place)}
+
+
+def run_of_import(place: Place) -> str:
+    """The oldest run's id."""
+    return min(ref.rpartition("/")[2] for ref in repos.refs(place.root, f"refs/skillgit/runs/{SKILL}/"))

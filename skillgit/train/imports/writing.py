@@ -88,7 +88,8 @@ class _Writer:
         self._records: list[StepRecord] = []
         self._measured: dict[str, Measurement] = {}
         self._best: Scored | None = run.baseline
-        self._updates: list[RefUpdate] = []
+        self._rejected: list[RefUpdate] = []
+        self._tags: list[RefUpdate] = []
         target = {"name": run.models["target"], "settings": {"trainer": "skillopt"}}
         blob = goal.placed.blob
         self._state = RunState(goal.base, blob, blob, goal.base, self._val, target, status="running")
@@ -130,7 +131,7 @@ class _Writer:
         if entry.decision == "reject":
             state.rejected_count += 1
             ref = self._refs.rejected(self._goal.run, entry.step, entry.candidate)
-            self._updates.append(RefUpdate(ref, None, record.commits[-1]))
+            self._rejected.append(self._creates(record, ref, record.commits[-1]))
         if entry.best:
             state.best, state.best_commit, self._best = state.incumbent, state.tip, entry.scored
         if entry.closes:
@@ -138,21 +139,20 @@ class _Writer:
         self._write(record, record.commits[-1:], entry.when)
 
     def end(self) -> Written:
-        """The last entry: the run is finished. It lists the transaction, since it is the one that a crash is rolled
-        forward from."""
+        """The last entry: the run is finished. A crash is rolled forward from it, so it lists all that moves but the
+        tags, which are told from the state of the entry that lists them, and which `doctor --repair` can make again."""
         state, refs = self._state, self._refs
         upto = f", up to step {self._run.steps} of {self._run.total_steps}"
         whole = self._run.steps == self._run.total_steps
         state.status = "finished"
         state.reason = f"imported from the SkillOpt run {self._run.name}{'' if whole else upto}"
-        moves = [RefUpdate(refs.branch, None, state.tip), RefUpdate(refs.best, None, state.best_commit)]
-        updates = [*moves, *self._updates]
         record = StepRecord("end", state.step, state.epoch, "end", state.reason, state.incumbent, state.incumbent)
-        record.refs = [[update.ref, update.old, update.new] for update in updates]
+        moves = [self._creates(record, refs.branch, state.tip), self._creates(record, refs.best, state.best_commit)]
+        moves += [self._creates(record, update.ref, str(update.new)) for update in self._rejected]
         self._write(record, [], None)
         if self._journal is None:
             raise AssertionError("an entry was written")
-        return Written(self._journal, state, updates)
+        return Written(self._journal, state, [*moves, *self._tags])
 
     def _record(self, entry: Entry) -> StepRecord:
         incumbent = self._state.incumbent
@@ -214,8 +214,14 @@ class _Writer:
         message = epoch_message(self._place(entry.step, entry.epoch), shown, self._state, best)
         ref = self._refs.epoch_tag(self._goal.run, entry.epoch)
         tag = self._repo.objects.write_tag(ref, self._state.tip, message, when=entry.when)
-        self._updates.append(RefUpdate(ref, None, tag))
+        self._tags.append(self._creates(record, ref, tag))
         self._state = replace(self._state, previous=self._state.incumbent)
+
+    @staticmethod
+    def _creates(record: StepRecord, ref: str, new: str) -> RefUpdate:
+        """A ref that comes to be, as the record lists it."""
+        record.refs.append([ref, None, new])
+        return RefUpdate(ref, None, new)
 
     def _write(self, record: StepRecord, keeps: Sequence[str], when: datetime | None) -> None:
         """One journal commit on top of the last."""
