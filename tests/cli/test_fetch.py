@@ -168,15 +168,18 @@ def test_branches_that_have_gone_apart_are_said_and_left(here: Hand, there: Hand
     there.entry(1, run=LATER)
     rejected = there.reject(4, run=LATER)
     send(there)
-    journals = repos.refs(here.root, here.refs.journals_prefix)
+    journal, best = here.tip(here.refs.journal(RUN)), here.tip(here.refs.best)
     done = fetch(here)
     assert done.err == (
-        f"note: skill/{NAME} and origin/skill/{NAME} have gone apart, which has 2 commits that are not in yours: "
+        f"note: origin/skill/{NAME} has 2 commits that yours lacks, and yours has others: "
         f"`skillgit train {NAME}` re-bases your steps onto it and gates them again\n"
     )
     assert here.tip(here.refs.branch) == mine
-    assert repos.refs(here.root, here.refs.journals_prefix) == journals
-    assert here.tip(f"refs/skillgit/remotes/origin/runs/{NAME}/{LATER}") == there.tip(there.refs.journal(LATER))
+    assert here.tip(here.refs.best) == best
+    assert repos.refs(here.root, here.refs.journals_prefix) == {
+        here.refs.journal(RUN): journal,
+        here.refs.journal(LATER): there.tip(there.refs.journal(LATER)),
+    }
     assert here.tip(rejected) == there.tip(rejected)
 
 
@@ -287,7 +290,7 @@ def test_a_shallow_clone_says_what_is_missing(remote: Path, there: Hand, tmp_pat
     there.grow("of the whole one")
     send(there)
     done = fetch(part)
-    assert "have gone apart" in done.err
+    assert "that yours lacks, and yours has others" in done.err
     mend = "note: this clone is shallow, so older commits are not here: git fetch --unshallow origin"
     assert done.err.splitlines()[-1] == mend
 

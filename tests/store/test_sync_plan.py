@@ -156,11 +156,30 @@ def test_without_a_branch_here_training_makes_it() -> None:
     assert moved(plan) == {ref: (None, oid) for ref, oid in THEIRS.items() if ref != REFS.branch}
 
 
-@pytest.mark.parametrize(("branch", "at"), [("B", None), ("?", None), ("b", Path("there"))])
-def test_where_the_branch_stays_so_do_journals_and_best(branch: str, at: Path | None) -> None:
-    plan = forward({REFS.branch: branch, REFS.best: "a", JOURNAL: "b"}, THEIRS, at=at)
+def test_where_a_branch_that_is_behind_has_to_stay_so_do_journals_and_best() -> None:
+    plan = forward({REFS.branch: "b", REFS.best: "a", JOURNAL: "b"}, THEIRS, at=Path("there"))
     assert moved(plan) == {REFS.published: (None, "c"), REFS.tasks: (None, "c")}
     assert len(plan.notes) == 1
+
+
+@pytest.mark.parametrize("branch", ["B", "?"])
+def test_where_branches_have_gone_apart_journals_come_and_best_is_left_to_training(branch: str) -> None:
+    plan = forward({REFS.branch: branch, REFS.best: "a", JOURNAL: "b"}, THEIRS, ("a", "c"), Path("there"))
+    assert moved(plan) == {
+        JOURNAL: ("b", "c"),
+        SECOND: (None, "a"),
+        REFS.published: (None, "c"),
+        REFS.tasks: (None, "c"),
+    }
+    assert len(plan.notes) == 1
+
+
+@pytest.mark.parametrize("branch", ["c", "d"])
+def test_a_branch_that_need_not_move_may_be_checked_out(branch: str) -> None:
+    plan = forward({REFS.branch: branch, JOURNAL: "b"}, THEIRS, at=Path("there"))
+    assert moved(plan)[JOURNAL] == ("b", "c")
+    assert REFS.branch not in moved(plan)
+    assert plan.notes == []
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from skillgit.cli.output import one_line, print_json, say
+
+if TYPE_CHECKING:
+    from skillgit.models.base import Json
+    from skillgit.train.sharing.pruning import Pruned
 
 
 @click.command("prune")
@@ -62,25 +68,9 @@ def command(
             say=lambda text: say(f"note: {one_line(text)}"),
         )
     if as_json:
-        print_json(
-            {
-                "skill": name,
-                "dry_run": dry_run,
-                "pruned": list(done.here),
-                "remote": done.remote,
-                "deleted": list(done.there),
-                "differing": list(done.differing),
-            }
-        )
+        print_json(_json(name, done, dry_run))
     else:
-        would = "would be " if dry_run else ""
-        for ref in done.here if dry_run else ():
-            print(ref)
-        if done.here or remote is None:
-            number = len(done.here)
-            print(f"{number} rejected candidate{'' if number == 1 else 's'} of {name} {would}pruned here")
-        if done.remote is not None:
-            print(f"{len(done.there)} {would}deleted on {one_line(done.remote)}")
+        _print(name, done, dry_run)
     if done.differing:
         first, more = done.differing[0], len(done.differing) - 1
         others = f" and {more} more" if more else ""
@@ -88,3 +78,26 @@ def command(
             f"{done.remote} has another commit at {first}{others}, which stays there",
             mend="see what it is before deleting it by hand",
         )
+
+
+def _json(name: str, done: Pruned, dry_run: bool) -> dict[str, Json]:
+    """Stable keys."""
+    return {
+        "skill": name,
+        "dry_run": dry_run,
+        "pruned": list(done.here),
+        "remote": done.remote,
+        "deleted": list(done.there),
+        "differing": list(done.differing),
+    }
+
+
+def _print(name: str, done: Pruned, dry_run: bool) -> None:
+    would = "would be " if dry_run else ""
+    for ref in done.here if dry_run else ():
+        print(ref)
+    if done.here or done.remote is None:
+        number = len(done.here)
+        print(f"{number} rejected candidate{'' if number == 1 else 's'} of {name} {would}pruned here")
+    if done.remote is not None:
+        print(f"{len(done.there)} {would}deleted on {one_line(done.remote)}")

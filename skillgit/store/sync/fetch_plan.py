@@ -90,8 +90,9 @@ def plan_forward(
 ) -> Forward:
     """Decide what of a skill moves here, after its refs were fetched.
 
-    Journals and best belong to the branch: they stay where it has to stay, since a journal that says of the branch
-    what is not so would be taken for somebody's meddling.
+    A branch goes forward together with journals and best, or none of them does: a journal that says of the branch what
+    is not so would be taken for somebody's meddling. Where the two branches have gone apart, the other's journals come
+    all the same, for the training that joins them; it is the one to say which best is the better.
 
     Args:
         ours: all our refs, by whole name. fetched: what is now here of the remote's.
@@ -99,43 +100,37 @@ def plan_forward(
     """
     plan = Forward()
     branch = SkillRefs(name).branch
-    moves = _branch(remote, name, ours.get(branch), fetched.get(Shared(branch, name, Kind.BRANCH)), commits, plan)
-    if moves and checked_out is not None:
+    mine, there = ours.get(branch), fetched.get(Shared(branch, name, Kind.BRANCH))
+    # Without a branch here, training makes it from the remote's.
+    relation = commits.relation(mine, there) if mine is not None and there is not None else Relation.SAME
+    apart = relation in (Relation.DIVERGED, Relation.UNKNOWN)
+    held = relation is Relation.BEHIND and checked_out is not None
+    if held:
         behind = f"{remote} has newer steps of {name}, but skill/{name} is checked out at {checked_out}"
         plan.notes.append(f"{behind}: switch that work tree to another branch and fetch again")
-        moves = None
-    for one, there in sorted(fetched.items(), key=lambda item: item[0].ref):
-        if (one.kind in (Kind.JOURNAL, Kind.EVIDENCE) and moves is not None) or one.kind in (
-            Kind.PUBLISHED,
-            Kind.TASKS,
-        ):
-            _follow(remote, one, ours.get(one.ref), there, commits, plan)
+    if apart and mine is not None and there is not None:
+        plan.notes.append(_gone_apart(remote, name, mine, there, relation, commits))
+    for one, oid in sorted(fetched.items(), key=lambda item: item[0].ref):
+        own = one.kind in (Kind.PUBLISHED, Kind.TASKS)
+        if own or (one.kind in (Kind.JOURNAL, Kind.EVIDENCE) and not held):
+            _follow(remote, one, ours.get(one.ref), oid, commits, plan)
     best = Shared(SkillRefs(name).best, name, Kind.BEST)
-    if moves is not None and best in fetched:
+    if best in fetched and not (held or apart):
         _best(remote, best, ours.get(best.ref), fetched[best], commits, supersedes, plan)
     # The journal first: it is what a crash is rolled forward from.
     plan.updates.sort(key=lambda update: not update.ref.startswith("refs/skillgit/runs/"))
-    plan.updates += moves or []
+    if relation is Relation.BEHIND and not held:
+        plan.updates.append(RefUpdate(branch, mine, there))
     return plan
 
 
-def _branch(
-    remote: str, name: str, ours: str | None, theirs: str | None, commits: Ancestry, plan: Forward
-) -> list[RefUpdate] | None:
-    """How the branch moves; None where it stays although the remote's is not behind it."""
-    if theirs is None or ours is None:
-        return []  # training makes the branch, from the remote's
-    relation = commits.relation(ours, theirs)
-    if relation is Relation.BEHIND:
-        return [RefUpdate(SkillRefs(name).branch, ours, theirs)]
-    if relation in (Relation.SAME, Relation.AHEAD):
-        return []
-    number = "other" if relation is Relation.UNKNOWN else str(commits.lacking(ours, theirs))
-    plan.notes.append(
-        f"skill/{name} and {remote}/skill/{name} have gone apart, which has {number} commits that are not in yours: "
+def _gone_apart(remote: str, name: str, ours: str, theirs: str, relation: Relation, commits: Ancestry) -> str:
+    number = 0 if relation is Relation.UNKNOWN else commits.lacking(ours, theirs)
+    what = f"{number} commit{'' if number == 1 else 's'}" if number else "commits"
+    return (
+        f"{remote}/skill/{name} has {what} that yours lacks, and yours has others: "
         f"`skillgit train {name}` re-bases your steps onto it and gates them again"
     )
-    return None
 
 
 def _follow(remote: str, one: Shared, ours: str | None, theirs: str, commits: Ancestry, plan: Forward) -> None:
