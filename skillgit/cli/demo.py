@@ -113,7 +113,7 @@ def _history(repo: Repository, skill: str) -> None:
     _show(repo, "log", f"--format=%h  %<(10){score}%s", branch, "--not", f"{_first(repo)}")
     _heading("rejected candidates, each a commit that stays reachable")
     _show(repo, "for-each-ref", "--format=%(objectname:short)  %(refname)", f"refs/skillgit/rejected/{skill}/")
-    _heading("epochs")
+    _heading("epochs and releases")
     _show(repo, "for-each-ref", "--format=%(objectname:short)  %(refname:short)", f"refs/tags/skill/{skill}/")
     _heading("the base branch after the merge")
     _show(repo, "log", "--graph", "--format=%h %s", "-4", "main")

@@ -52,7 +52,7 @@ def test_it_trains_and_shows_what_git_has(tmp_path: Path) -> None:
         assert list(parts) == [
             "git log skill/opscli",
             "rejected candidates, each a commit that stays reachable",
-            "epochs",
+            "epochs and releases",
             "the base branch after the merge",
             "scores",
         ]
@@ -61,7 +61,7 @@ def test_it_trains_and_shows_what_git_has(tmp_path: Path) -> None:
         rejected = repos.refs(root, "refs/skillgit/rejected/opscli/")
         assert all(ref in parts["rejected candidates, each a commit that stays reachable"] for ref in rejected)
         tags = repos.refs(root, "refs/tags/skill/opscli/")
-        assert all(tag.removeprefix("refs/tags/") in parts["epochs"] for tag in tags)
+        assert all(tag.removeprefix("refs/tags/") in parts["epochs and releases"] for tag in tags)
         assert tags
         # The scores are those that git and the commands have.
         (status,) = json.loads(cli.call(root, "status", "--json").out)

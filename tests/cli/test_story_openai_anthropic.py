@@ -347,7 +347,11 @@ class TestMerge:
         base, best = either.git("rev-parse", "main"), either.git("rev-parse", f"refs/skillgit/best/{SKILL}")
         calls = either.server.count
         done = json.loads(either.run("merge", SKILL, "--into", "main", "--json").out)
-        assert list(done) == ["skill", "into", "commit", "document", "best_file", "score"]
+        assert list(done) == [
+            *("skill", "into", "commit", "document", "best_file"),
+            *("score", "before", "below_best", "reason", "resolution", "tag"),
+        ]
+        assert either.git("rev-parse", f"{done['tag']}^{{commit}}") == done["commit"]
         assert (done["into"], done["document"], done["best_file"]) == ("main", DOCUMENT, BEST)
         assert done["commit"] == either.git("rev-parse", "main")
         assert either.git("log", "-1", "--format=%P", "main").split() == [base, best]

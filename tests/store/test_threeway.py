@@ -16,9 +16,9 @@ from skillgit.store.threeway import Hunk, Stages, hunks, joined, pieces, stages
 BEFORE = "one\ntwo\nthree\nfour\nfive\n"
 
 
-@pytest.fixture
-def where(tmp_path: Path) -> Path:
-    return repos.make_repo(tmp_path / "r", {"a.md": BEFORE})
+@pytest.fixture(params=["sha1", "sha256"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return repos.make_repo(tmp_path / "r", {"a.md": BEFORE}, object_format=request.param)
 
 
 @pytest.fixture

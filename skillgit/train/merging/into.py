@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from skillgit.config import SkillSettings
-from skillgit.errors import RefusedError
+from skillgit.errors import RefusedError, SkillgitError
 from skillgit.store.locks import SkillLock
 from skillgit.store.merging import MergedTree, best_path, merge_tree
 from skillgit.store.repository import Repository
@@ -16,7 +16,7 @@ from skillgit.train.events import Listener, Note
 from skillgit.train.gate import Verdict
 from skillgit.train.merging import release
 from skillgit.train.merging.conflict import Clash, End, clash
-from skillgit.train.merging.gating import WithSession, judge
+from skillgit.train.merging.gating import Judged, WithSession, judge
 from skillgit.train.merging.plan import Plan, known_score, plan_of, refuse_lost, refuse_others
 from skillgit.train.merging.resolve import Resolver, check_resolvable
 from skillgit.train.merging.write import Chosen, write
@@ -109,6 +109,8 @@ async def merge(
     parents = [plan.base] if held else [plan.base, plan.best]
     commit, made = write(plan, result, chosen, parents, tag=tag, lock=lock)
     judged = chosen.judged
+    if judged is not None:
+        _note(judged, tell)
     return Merged(
         into=into,
         commit=commit,
@@ -120,6 +122,14 @@ async def merge(
         below_best=judged.below_best if judged else None,
         resolution=chosen.resolution.reason if chosen.resolution else None,
     )
+
+
+def _note(judged: Judged, tell: Listener) -> None:
+    """The merge is made, whatever becomes of the notes."""
+    try:
+        judged.notes()
+    except SkillgitError as error:
+        tell(Note(f"the scores could not be noted: {error}"))
 
 
 async def _document(plan: Plan, result: MergedTree, with_session: WithSession, *, resolve: bool) -> Chosen:

@@ -1,4 +1,4 @@
-"""Write a merge into a base branch: the commit and its trailers, the release, the work tree, the notes."""
+"""Write a merge into a base branch: the commit and its trailers, the release, the work tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Chosen:
 def write(
     plan: Plan, result: MergedTree, chosen: Chosen, parents: list[str], *, tag: bool, lock: SkillLock
 ) -> tuple[str, str | None]:
-    """The commit, its release tag, the work tree and the notes.
+    """The commit, its release tag and the work tree.
 
     Returns: the commit and the tag's ref.
     """
@@ -45,8 +45,6 @@ def write(
     move = RefUpdate(base_ref, plan.base, commit)
     reflog = f"skillgit merge {plan.name}: {plan.best[:12]}"
     move_checked_out(repo, repo.checked_out_at(base_ref), move, reflog, others=tags, lock=lock)
-    if chosen.judged is not None:
-        chosen.judged.notes()
     return commit, tags[0].ref if tags else None
 
 
