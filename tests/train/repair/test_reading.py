@@ -34,7 +34,7 @@ from skillgit.train.scoring.scores import Trial
 
 DEEP = b"[" * 100_000
 FILES = {"run.json": RunInfo, "state.json": RunState, "step.json": StepRecord}
-WRONG: tuple[Any, ...] = (None, True, -1, 10**4000, "1e999999999", "\ud800\x1b[2J", [[]], [{}], {"": [None]})
+WRONG: tuple[Any, ...] = (None, True, 10**4000, "1e999999999", "\ud800\x1b[2J", [[]], {"": [None]})
 
 
 def looked_at(here: Yard) -> Report:

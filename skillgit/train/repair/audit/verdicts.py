@@ -18,6 +18,7 @@ from skillgit.train.repair.reading import Link, measurement
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.scores import Measurement, Metric, by_metric
 from skillgit.train.session import metric_of
+from skillgit.train.trace.attribute import NO_WORSE, no_worse
 
 GATED = ("step", "slow-update")
 """Kinds of entries that the loop itself brings to the gate."""
@@ -141,7 +142,10 @@ def judged(record: StepRecord, known: Mapping[str, Measurement], before: Link, r
         return Judged(record, rules, verdict, "indecisive", measured)
     if forced:
         return Judged(record, rules, verdict, "forced", measured)
-    better = verdict.decision == "accept" and beats(known.get(before.state.best), measured, rules)
+    best = known.get(before.state.best)
+    better = verdict.decision == "accept" and (
+        beats(best, measured, rules) or (_may_tie(record, rules) and as_good(best, measured, rules))
+    )
     return Judged(record, rules, verdict, "accept-best" if better else verdict.decision, measured)
 
 
@@ -158,8 +162,6 @@ def _verdict(current: Mapping[str, Any], candidate: Mapping[str, Any], rules: Ru
 
 
 def _gate(rules: Rules) -> GateSettings:
-    from skillgit.train.trace.attribute import NO_WORSE, no_worse
-
     chosen = rules.evaluation
     if chosen.gate_mode == NO_WORSE:
         return GateSettings(NO_WORSE, chosen.no_regression, chosen.min_coverage, rule=no_worse)
@@ -176,6 +178,22 @@ def beats(best: Measurement | None, measured: Measurement, rules: Rules) -> bool
     except MeasurementError:
         return False
     return verdict.decision == "accept"
+
+
+def as_good(best: Measurement | None, measured: Measurement, rules: Rules) -> bool:
+    """Whether the best document does not beat it, on the tasks that both have a score for."""
+    settings = GateSettings("strict", min_coverage=rules.evaluation.min_coverage)
+    try:
+        own = by_metric(measured, rules.metric)
+        return best is not None and decide(own, by_metric(best, rules.metric), settings).decision == "reject"
+    except MeasurementError:
+        return False
+
+
+def _may_tie(record: StepRecord, rules: Rules) -> bool:
+    """Whether a document that is only as good as the best one becomes that: where what carries nothing is taken out,
+    and, as its record says, where a step that was trained elsewhere is tried again."""
+    return rules.evaluation.gate_mode == NO_WORSE or (record.kind == "retry" and record.decision == "accept-best")
 
 
 def winner(found: Sequence[Judged]) -> Judged | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import repos, tampering, training
+from support import cli, repos, tampering, training
 from support.epochs import EpochWorld
 from support.scripted import Scripted
 from support.training import BEST_REF, BRANCH, DOCUMENT, SKILL, Yard, trailer
@@ -147,6 +147,32 @@ def test_nothing_differs_with_people_about(peopled: Yard) -> None:
     assert report.differences == []
     assert (report.commits, report.entries, report.scores) == numbers(peopled.root)
     assert list(report.unchecked) == ["replies: val tasks or scoring changed since they were measured"]
+
+
+def test_nothing_differs_after_what_people_ask_for(here: Yard) -> None:
+    """Each change by hand, gated or not, measured anew, merged and trained on."""
+    accepted = here.git("rev-parse", BRANCH)
+    here.git("branch", "side", f"{BRANCH}~2")
+    here.commit_on("side", {DOCUMENT: here.text("side") + "\n- Added at the side: Q1.\n"})
+    asked = (
+        (0, "attribute", SKILL, "--delete", "--full"),
+        (2, "rejected", "retry", SKILL, "3"),
+        (0, "revert", SKILL, "2.3", "--no-gate"),
+        (0, "rollback", SKILL, "--to", "main"),
+        (2, "cherry-pick", SKILL, accepted),
+        (0, "rejected", "prune", SKILL, "1"),
+        (0, "merge", SKILL, "side", "--resolve"),
+        (0, "merge", SKILL),
+        (0, "train", SKILL),
+    )
+    for code, *words in asked:
+        done = cli.call(here.root, *words)
+        assert done.code == code, (words, done)
+        assert audited(here.root).differences == [], words
+        checked = cli.call(here.root, "doctor", "--offline")
+        assert checked.code == 0, (words, checked.out)
+    kinds = {step.kind for run in training.journals(here.root) for step in run}
+    assert {"revert", "retry", "cherry-pick", "merge", "remeasure"} <= kinds
 
 
 def test_one_run_alone(peopled: Yard) -> None:
