@@ -1,0 +1,1 @@
+"""Looking at, and sending, a history of ten thousand steps."""
