@@ -1,7 +1,8 @@
 """Running the git program: environment, version, and its failures in our words.
 
-GitPython starts the process (`safer_popen` never runs a `git.exe` that lies in an untrusted folder); its
-`Git.execute` is not used because it cannot take a variable out of the environment.
+GitPython starts the process where it does so more safely than Python (`safer_popen`: Windows would run a `git.exe` that
+lies in an untrusted folder); elsewhere it is `Popen` itself, and its import would take longer than most commands of git.
+Its `Git.execute` is not used because it cannot take a variable out of the environment.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,12 +91,9 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def _start(args: Sequence[str], directory: Path, extra: Mapping[str, str] | None, **options: Any) -> Any:
     chosen = program()
+    start = _safer_popen() if sys.platform == "win32" else subprocess.Popen
     try:
-        from git.cmd import safer_popen
-    except ImportError as error:  # GitPython looks for git while it is imported.
-        raise RepositoryError(f"git does not run: {str(error).splitlines()[0]}", mend="run `git version`") from None
-    try:
-        return safer_popen(
+        return start(
             [chosen.path, *args],
             cwd=directory,
             env=environment(extra),
@@ -105,6 +104,14 @@ def _start(args: Sequence[str], directory: Path, extra: Mapping[str, str] | None
         raise RepositoryError(f"{directory} is no longer there", mend="run it from an existing folder") from None
     except OSError as error:
         raise RefusedError(f"git cannot be started: {error.strerror}", mend="free memory or processes") from None
+
+
+def _safer_popen() -> Any:
+    try:
+        from git.cmd import safer_popen
+    except ImportError as error:  # GitPython looks for git while it is imported.
+        raise RepositoryError(f"git does not run: {str(error).splitlines()[0]}", mend="run `git version`") from None
+    return safer_popen
 
 
 class Git:
