@@ -17,7 +17,8 @@ from support.story import BEST, BRANCH, DOCUMENT, SKILL, Story, begin
 from support.truth import share
 from support.world import Kinds, TopicWorld
 
-PLAIN = ("--set", "optimizer.use_slow_update=false", "--set", "optimizer.use_meta_skill=false")
+SETTINGS = ("optimizer.use_slow_update=false", "optimizer.use_meta_skill=false", "optimizer.learning_rate=1")
+PLAIN = tuple(part for setting in SETTINGS for part in ("--set", setting))
 
 
 class Clone:
@@ -56,7 +57,7 @@ class Clone:
 
 
 def test_the_whole_story(tmp_path: Path) -> None:
-    world = TopicWorld(10, 3, kinds=Kinds(60, 20))
+    world = TopicWorld(20, 3, kinds=Kinds(50, 25))
     with serve(world) as server:
         here = first_clone(tmp_path, world, server)
         trained_and_changed(here)
@@ -139,7 +140,12 @@ def second_clone(tmp_path: Path, here: Clone) -> Clone:
 
 
 def both_train_and_meet(here: Clone, there: Clone) -> None:
-    here.train("--set", "train.seed=5")
+    # Here, meanwhile, a person's idea passes the gate: a rule that nobody has found yet.
+    rule = next(r for topic in here.world.codes if (r := here.world.rule(topic)) not in there.text() + here.text())
+    here.git("switch", "-q", "-c", "idea")
+    idea = here.edit("Answer with the code", f"{rule}\n\nAnswer with the code", "An idea")
+    here.git("switch", "-q", "main")
+    assert here.json("cherry-pick", SKILL, idea)["decision"] in ("accept", "accept-best")
     there.run("push")
     remote = there.git("ls-remote", "origin", BRANCH).split()[0]
     here.git("fetch", "-q", str(there.root), BRANCH)
@@ -150,7 +156,9 @@ def both_train_and_meet(here: Clone, there: Clone) -> None:
     assert here.git("ls-remote", "origin", BRANCH).split()[0] == remote
     here.run("fetch")
     here.train("--set", "train.seed=6")
-    assert any(entry["kind"] == "retry" for entry in here.json("log", SKILL))
+    (retried,) = [entry for entry in here.json("log", SKILL) if entry["kind"] == "retry"]
+    assert retried["decision"] in ("accept", "accept-best")
+    assert rule in here.text()
     assert here.git("merge-base", remote, BRANCH) == remote
     here.run("push")
     there.run("fetch")
