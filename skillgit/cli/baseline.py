@@ -81,7 +81,7 @@ def line(found: Baseline, metric: Metric) -> str:
 def shown(project: Project, name: str) -> tuple[list[str], list[dict[str, Any]]]:
     """The known baselines of a skill, for people and as JSON; both are empty where none is known."""
     from skillgit.train.scoring import baseline_notes
-    from skillgit.train.session import metric_of
+    from skillgit.train.scoring.scores import metric_of
 
     settings = project.config.skill(name)
     metric = metric_of(settings.evaluation)

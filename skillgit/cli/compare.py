@@ -43,7 +43,7 @@ def command(things: tuple[str, ...], target: str | None, markdown: bool, as_json
     from skillgit.cli import opened
     from skillgit.errors import UsageError
     from skillgit.train.archive import lineup
-    from skillgit.train.session import metric_of
+    from skillgit.train.scoring.scores import metric_of
 
     if as_json and markdown:
         raise UsageError("--json and --markdown exclude each other", mend="choose one")

@@ -53,7 +53,8 @@ def command(
     from skillgit.envs.contract import SPLITS
     from skillgit.train.archive import comparing
     from skillgit.train.archive.revisions import find
-    from skillgit.train.session import Session, metric_of
+    from skillgit.train.scoring.scores import metric_of
+    from skillgit.train.session import Session
 
     chosen = next(s for s in SPLITS if s == split)
     with opened.project() as project:

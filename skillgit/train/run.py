@@ -18,8 +18,9 @@ from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.history import entries, records
 from skillgit.train.archive.journal import RunInfo, RunState, StepRecord, exact_number, exact_text
+from skillgit.train.archive.layout import OPTIMIZER
 from skillgit.train.archive.messages import Place, epoch_message
-from skillgit.train.archive.record import OPTIMIZER, Moves, keep_evidence, rollout_evidence, write_step
+from skillgit.train.archive.record import Moves, keep_evidence, rollout_evidence, write_step
 from skillgit.train.events import Note, StageStarted, StepFinished
 from skillgit.train.propose.optimizer_calls import MOST_UNUSABLE, CallLog
 from skillgit.train.propose.rules import Rules

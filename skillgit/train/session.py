@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from skillgit.config import EvaluationSettings, SkillSettings
-from skillgit.envs.contract import Environment, Task, exact
+from skillgit.config import SkillSettings
+from skillgit.envs.contract import Environment, Task
 from skillgit.envs.digests import val_digest
 from skillgit.models.base import Model, Usage
 from skillgit.models.cache import CallCache
@@ -18,7 +18,7 @@ from skillgit.train.events import Event, Listener
 from skillgit.train.gate import GateSettings, gate_settings
 from skillgit.train.schedule import chosen
 from skillgit.train.scoring.rollout import Roller
-from skillgit.train.scoring.scores import Metric
+from skillgit.train.scoring.scores import Metric, metric_of
 from skillgit.train.speculation import Ahead
 from skillgit.train.spend.budget import Meter
 
@@ -163,8 +163,3 @@ class Session:
         if self.optimizer is not None and self.optimizer is not self.target:
             await self.optimizer.close()
         self.cache.close()
-
-
-def metric_of(settings: EvaluationSettings) -> Metric:
-    """The configured metric."""
-    return Metric(settings.gate_metric, exact(settings.gate_mixed_weight))

@@ -19,8 +19,9 @@ from skillgit.train.adopting import adopt_tip, record_event
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, RunInfo, RunState
+from skillgit.train.archive.layout import META, read_journal
 from skillgit.train.archive.messages import Place, plain_message
-from skillgit.train.archive.record import META, Moves, end_run, read_journal
+from skillgit.train.archive.record import Moves, end_run
 from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.checks import check_resumed
 from skillgit.train.events import Listener, Note, RunStarted

@@ -17,7 +17,8 @@ from support import repos
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import RunInfo, RunState, StepRecord, to_files
-from skillgit.train.archive.record import SUBJECT, tree_of
+from skillgit.train.archive.layout import SUBJECT
+from skillgit.train.archive.record import tree_of
 
 TRAVELS = (
     "refs/heads/skill",

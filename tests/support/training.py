@@ -23,7 +23,7 @@ from skillgit.store.locks import SkillLock
 from skillgit.store.repository import Repository
 from skillgit.train.archive.history import records, runs
 from skillgit.train.archive.journal import Journal, StepRecord
-from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.events import Event, Note, StepFinished
 from skillgit.train.loop import Outcome, train
 from skillgit.train.project import Project

@@ -12,7 +12,7 @@ from skillgit.store.notes import read_notes
 from skillgit.store.refs import is_run_id
 from skillgit.store.repository import Repository
 from skillgit.train.archive import revisions
-from skillgit.train.archive.record import SUBJECT, read_journal
+from skillgit.train.archive.layout import SUBJECT, read_journal
 from skillgit.train.archive.story import Asked, Entry, Steps, parse_step
 from skillgit.train.archive.told import Trailers
 

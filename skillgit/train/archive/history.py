@@ -13,9 +13,9 @@ from skillgit.store.clones import clone_id
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import Journal, StepRecord, load
-from skillgit.train.archive.record import META, PATTERNS, SUBJECT, read_journal
+from skillgit.train.archive.layout import META, PATTERNS, SUBJECT, read_journal
 from skillgit.train.scoring import scores
-from skillgit.train.session import metric_of
+from skillgit.train.scoring.scores import metric_of
 
 
 def runs(repo: Repository, name: str) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from skillgit.train.archive import history
 from skillgit.train.archive.comparing import Paired, paired
 from skillgit.train.archive.journal import StepRecord
 from skillgit.train.archive.known import RUN_PREFIX, Knowledge, Known, decimal
-from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.archive.revisions import BEST, Revision, find
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.scores import Metric

@@ -14,20 +14,14 @@ from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, commit_refs
 from skillgit.train.archive.documents import Placed, replaced
-from skillgit.train.archive.journal import Journal, RunInfo, RunState, StepRecord, from_files, to_files
+from skillgit.train.archive.journal import Journal, RunInfo, RunState, StepRecord, to_files
+from skillgit.train.archive.layout import SUBJECT
 from skillgit.train.archive.messages import Place, edit_message
 from skillgit.train.archive.refusals import refuse_checked_out
 from skillgit.train.propose.candidate import EditOutcome
 from skillgit.train.scoring.rollout import Rollout, encode_attempt
 
 FILE_MODE = 0o100644
-SUBJECT = "skillgit journal: "
-PATTERNS = "patterns.jsonl"
-"""The evidence file with what a step's failures had in common."""
-META = "meta.jsonl"
-"""The evidence file with the meta memory."""
-OPTIMIZER = "optimizer.jsonl"
-"""The evidence file with the optimizer's calls."""
 
 
 @dataclass(slots=True)
@@ -137,16 +131,6 @@ def end_run(archive: Archive, lock: SkillLock, last: Journal, reason: str) -> No
     commit = repo.objects.write_commit(tree, [last.commit], f"{SUBJECT}{last.info.skill} end\n")
     update = RefUpdate(archive.refs.journal(last.info.run), last.commit, commit)
     commit_refs(repo, [update], f"skillgit: {reason}", lock=lock)
-
-
-def read_journal(repo: Repository, commit: str) -> Journal:
-    """A journal commit.
-
-    Raises:
-        RefusedError: it is not readable.
-    """
-    entries = repo.objects.list_files(commit)
-    return from_files(commit, {path: repo.objects.read_blob(entry.oid) for path, entry in entries.items()})
 
 
 def rollout_evidence(rollouts: Sequence[Rollout], blob: str) -> list[dict[str, Any]]:

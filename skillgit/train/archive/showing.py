@@ -21,11 +21,11 @@ from skillgit.train.archive.finding import Found, find, owner
 from skillgit.train.archive.history import known_score
 from skillgit.train.archive.journal import StepRecord, exact_number
 from skillgit.train.archive.known import Knowledge, Known, from_notes
-from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.archive.remarks import Remark, Remarks
 from skillgit.train.archive.story import Entry, Steps, decimal
 from skillgit.train.archive.told import Trailers, date_of, record_of
-from skillgit.train.session import metric_of
+from skillgit.train.scoring.scores import metric_of
 
 
 @dataclass(frozen=True, slots=True)

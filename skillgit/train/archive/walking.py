@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from skillgit.store import trees
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import StepRecord, load
-from skillgit.train.archive.record import SUBJECT
+from skillgit.train.archive.layout import SUBJECT
 
 _SUBJECT = re.compile(rb"(?:.* step (\d+) (\S+)|.* (end))")
 _START = SUBJECT.encode("ascii")

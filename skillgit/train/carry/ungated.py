@@ -21,7 +21,7 @@ from skillgit.train.gate.settling import edit_rows
 from skillgit.train.propose.candidate import Candidate
 from skillgit.train.run import comparable
 from skillgit.train.scoring import scores
-from skillgit.train.session import metric_of
+from skillgit.train.scoring.scores import metric_of
 from skillgit.train.start import prepare
 
 

@@ -20,7 +20,8 @@ from skillgit.train.adopting import rebase
 from skillgit.train.archive import documents
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord
-from skillgit.train.archive.record import META, OPTIMIZER, Moves, rollout_evidence
+from skillgit.train.archive.layout import META, OPTIMIZER
+from skillgit.train.archive.record import Moves, rollout_evidence
 from skillgit.train.epoch import longitudinal
 from skillgit.train.epoch.longitudinal import Pair
 from skillgit.train.epoch.meta_memory import update_memory

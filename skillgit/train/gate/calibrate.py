@@ -20,7 +20,8 @@ from skillgit.train.gate import gate_settings
 from skillgit.train.gate.noise import NOISE_Z, Noise, analyse, split_trials
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.measure import measure_all
-from skillgit.train.session import Session, metric_of
+from skillgit.train.scoring.scores import metric_of
+from skillgit.train.session import Session
 
 TRIALS = 4
 KIND = "calibration"

@@ -14,7 +14,7 @@ from skillgit.store.locks import SkillLock
 from skillgit.store.refs import HEADS, SkillRefs, new_run_id
 from skillgit.store.repository import Repository
 from skillgit.train.archive import documents, history
-from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.events import Listener
 from skillgit.train.imports import skillopt

@@ -14,8 +14,9 @@ from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, commit_refs
 from skillgit.train.archive.documents import Placed, replaced
 from skillgit.train.archive.journal import RunInfo, RunState, StepRecord, exact_text, to_files
+from skillgit.train.archive.layout import SUBJECT
 from skillgit.train.archive.messages import Place, edit_message, epoch_message, plain_message, verdict_trailers
-from skillgit.train.archive.record import SUBJECT, tree_of
+from skillgit.train.archive.record import tree_of
 from skillgit.train.imports.values import Entry, ImportedRun, Scored
 from skillgit.train.propose.candidate import EditOutcome
 from skillgit.train.scoring import scores

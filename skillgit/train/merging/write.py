@@ -16,8 +16,7 @@ from skillgit.train.merging import release
 from skillgit.train.merging.gating import Judged
 from skillgit.train.merging.plan import Plan, entries
 from skillgit.train.merging.resolution import Resolution
-from skillgit.train.scoring.scores import decimal
-from skillgit.train.session import metric_of
+from skillgit.train.scoring.scores import decimal, metric_of
 
 
 @dataclass(frozen=True, slots=True)

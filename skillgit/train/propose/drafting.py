@@ -9,7 +9,7 @@ from skillgit.document.refusal import quoted
 from skillgit.execute.pool import map_bounded
 from skillgit.redact import redact
 from skillgit.train.archive.documents import Placed
-from skillgit.train.archive.record import OPTIMIZER, PATTERNS
+from skillgit.train.archive.layout import OPTIMIZER, PATTERNS
 from skillgit.train.archive.taken_back import brings_back, is_taken
 from skillgit.train.events import StageStarted
 from skillgit.train.propose.aggregate import aggregate, mechanical

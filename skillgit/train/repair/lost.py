@@ -12,7 +12,7 @@ from skillgit.store.refs import SkillRefs, is_run_id, parse_rejected
 from skillgit.store.repository import Repository
 from skillgit.store.trailers import parse_trailers
 from skillgit.store.transactions import RefUpdate
-from skillgit.train.archive.record import SUBJECT
+from skillgit.train.archive.layout import SUBJECT
 from skillgit.train.repair.findings import Flaw
 from skillgit.train.repair.reading import Chain, Reader, chain_of, commit_of, first_parents
 from skillgit.train.repair.told import Told

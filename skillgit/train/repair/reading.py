@@ -18,7 +18,7 @@ from skillgit.store import trees
 from skillgit.store.objects import CommitInfo, Entry
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import FORMAT, RunInfo, RunState, StepRecord
-from skillgit.train.archive.record import SUBJECT
+from skillgit.train.archive.layout import SUBJECT
 from skillgit.train.scoring.scores import Measurement, Trial
 
 D = TypeVar("D", RunInfo, RunState, StepRecord)

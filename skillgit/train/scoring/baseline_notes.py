@@ -16,7 +16,7 @@ from skillgit.store.repository import Repository
 from skillgit.train.archive import history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, exact_number, exact_text
-from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.archive.walking import walk
 from skillgit.train.scoring.scores import Metric
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from skillgit.config import EvaluationSettings
+from skillgit.envs.contract import exact
 from skillgit.errors import MeasurementError
 
 
@@ -32,6 +34,11 @@ class Metric:
 
 
 HARD, SOFT = Metric("hard"), Metric("soft")
+
+
+def metric_of(settings: EvaluationSettings) -> Metric:
+    """The configured metric."""
+    return Metric(settings.gate_metric, exact(settings.gate_mixed_weight))
 
 
 @dataclass(frozen=True, slots=True)

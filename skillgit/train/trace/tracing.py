@@ -17,7 +17,8 @@ from skillgit.train.events import StageStarted
 from skillgit.train.project import Project
 from skillgit.train.schedule import chosen
 from skillgit.train.scoring.measure import measure_all
-from skillgit.train.session import Session, metric_of
+from skillgit.train.scoring.scores import metric_of
+from skillgit.train.session import Session
 from skillgit.train.trace import bisect
 from skillgit.train.trace.bisect import Measure, Point
 

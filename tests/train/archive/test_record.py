@@ -12,7 +12,8 @@ from support.training import BRANCH, DOCUMENT, Yard
 
 from skillgit.errors import RefusedError
 from skillgit.store.repository import Repository
-from skillgit.train.archive.record import Moves, read_journal
+from skillgit.train.archive.layout import read_journal
+from skillgit.train.archive.record import Moves
 
 MakeYard = Callable[..., Yard]
 CONFIG = training.configuration(train="{num_epochs: 2, batch_size: 8}")

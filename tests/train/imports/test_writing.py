@@ -17,7 +17,7 @@ from skillgit.errors import RefusedError
 from skillgit.store.locks import SkillLock
 from skillgit.store.repository import Repository
 from skillgit.train.archive import edits, history, story
-from skillgit.train.archive.record import read_journal
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.imports.bringing import Brought, bring, settings_of
 from skillgit.train.start import recover
 

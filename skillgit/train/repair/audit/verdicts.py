@@ -16,8 +16,7 @@ from skillgit.train.archive.journal import ACCEPTED, RunInfo, StepRecord, exact_
 from skillgit.train.gate import GateSettings, Verdict, decide, gate_settings, race
 from skillgit.train.repair.reading import Link, measurement
 from skillgit.train.scoring import scores
-from skillgit.train.scoring.scores import Measurement, Metric, by_metric
-from skillgit.train.session import metric_of
+from skillgit.train.scoring.scores import Measurement, Metric, by_metric, metric_of
 from skillgit.train.trace.attribute import NO_WORSE, no_worse
 
 GATED = ("step", "slow-update")
