@@ -81,7 +81,8 @@ def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Jou
     if lock.inherited:
         under_way = next((tip for ref in lock.inherited if parse_journal(ref) and (tip := repo.read_ref(ref))), None)
         record = read_journal(repo, under_way).record if under_way else last.record
-        pending = [RefUpdate(str(ref), old, new) for ref, old, new in record.refs]
+        # Only what the dead owner itself had listed: a journal may come from anybody.
+        pending = [RefUpdate(ref, old, new) for ref, old, new in record.refs if ref in lock.inherited]
         outcome = roll_forward(repo, pending, lock=lock)
         for update in outcome.done:
             tell(Note(f"{update.ref} was brought to {str(update.new)[:12]}: its transaction was interrupted"))
