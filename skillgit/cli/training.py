@@ -49,7 +49,7 @@ def run(
         _hold_to(session, budget)
         listeners.display, session.listener = session.listener, listeners
         try:
-            with SkillLock.acquire(session.repo, name) as lock:
+            with SkillLock.acquire(session.repo, name, "train") as lock:
                 _warn(session, budget, fresh=fresh)
                 with Interrupts(lambda text: session.tell(Note(text))) as stop:
                     try:

@@ -41,9 +41,15 @@ class Held:
             os.write(self._descriptor, content)
         os.ftruncate(self._descriptor, len(content))
 
-    def release(self) -> None:
-        """Let it go. The file stays: removing it would let two processes lock two files of one name."""
+    def release(self, *, everywhere: bool = False) -> None:
+        """Let it go. The file stays: removing it would let two processes lock two files of one name.
+
+        Args:
+            everywhere: children that inherited it lose it as well, such as what a hook left in the background.
+        """
         self.released = True
+        if everywhere and not self._guard:
+            _unlock(self._descriptor)
         os.close(self._descriptor)
         if self._guard:
             self._guard.unlink(missing_ok=True)
@@ -82,6 +88,21 @@ def alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def suspended(pid: int) -> bool:
+    """Whether a process of this machine is stopped (Ctrl-Z), as far as the system tells: Linux does."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1]
+    except OSError:
+        return False
+    return state in (b"T", b"t")
+
+
+def _unlock(descriptor: int) -> None:
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _flocked(descriptor: int) -> bool:

@@ -1,11 +1,13 @@
 """One writer per skill and repository, and what a writer that died had under way.
 
 The lock is a file that its owner keeps locked (`flock`): the kernel lets it go when the last process that holds it
-ends, however it ends. git inherits it while it moves refs, so a child of a killed owner finishes first.
+ends, however it ends. git inherits it while it moves refs, so a child of a killed owner finishes first. There is no
+heartbeat (docs/adr/0007-the-lock-is-the-kernel-s.md).
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -17,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from skillgit.errors import LockedError
+from skillgit.errors import LockedError, RefusedError
 from skillgit.store import holding
 from skillgit.store.process import disk_failure
 from skillgit.store.refs import SkillRefs
@@ -27,6 +29,8 @@ _FINISHING_S = 5.0
 """How long a git that a dead owner had started may take to end."""
 _PATIENCE_S = 60.0
 """How long a writer of notes waits for others."""
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+"""How a file system says that it has no locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +113,11 @@ class SkillLock:
         """Let the lock go. Refs that were not settled stay written down for the next owner. Twice is fine."""
         if self._held.released:
             return
-        if not self._pending:
+        settled = not self._pending
+        if settled:
             self._held.write(b"")
-        self._held.release()
+        # While something is under way, a git that moves refs keeps the lock until it has ended.
+        self._held.release(everywhere=settled)
 
     def __enter__(self) -> SkillLock:
         return self
@@ -159,14 +165,15 @@ def _take(path: Path, what: str, *, patient: bool) -> holding.Held:
             held = holding.take(path)
             content = b"" if held else path.read_bytes()
         except OSError as error:
-            raise disk_failure(error, str(path)) from None
+            raise _unlockable(error, path) from None
         if held is not None:
             return held
         owner = _parsed(content)
-        dead = owner is not None and owner.host == socket.gethostname() and not holding.alive(owner.pid)
+        here = owner is not None and owner.host == socket.gethostname()
+        dead = owner is not None and here and not holding.alive(owner.pid)
         waited = time.monotonic() - started
         if waited > (_PATIENCE_S if patient else _FINISHING_S if dead else 0):
-            raise _locked(what, owner)
+            raise _locked(what, owner, here=here, dead=dead)
         time.sleep(0.02)
 
 
@@ -185,9 +192,24 @@ def _described(owner: Owner) -> str:
     return f"process {owner.pid}{command} on {owner.host} since {owner.started}"
 
 
-def _locked(what: str, owner: Owner | None) -> LockedError:
-    who = _described(owner) if owner else "another process"
+def _locked(what: str, owner: Owner | None, *, here: bool, dead: bool) -> LockedError:
+    if owner is None:
+        return LockedError(f"{what} is in use by another process", mend="wait for it, or end it")
+    who = _described(owner)
+    if dead:
+        # A hook that git ran has left something in the background, say.
+        return LockedError(f"{what} is in use by what is left of {who}, which has ended", mend="end its children")
+    if here and holding.suspended(owner.pid):
+        mend = f"let it go on (`fg`, or kill -CONT {owner.pid}), or end it"
+        return LockedError(f"{what} is in use by {who}, which is suspended", mend=mend)
     return LockedError(f"{what} is in use by {who}", mend="wait for it, or end it")
+
+
+def _unlockable(error: OSError, path: Path) -> RefusedError:
+    if error.errno in _NO_LOCKS:
+        said = f"{path}: files cannot be locked there: {error.strerror}"
+        return RefusedError(said, mend="keep the repository on a file system on which `flock` works")
+    return disk_failure(error, str(path))
 
 
 def _sentence(name: str, left: Owner) -> str:

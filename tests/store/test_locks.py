@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import signal
@@ -9,12 +11,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support import repos
 
 from skillgit.errors import LockedError, RefusedError
+from skillgit.store import holding, locks
 from skillgit.store.locks import Owner, SkillLock, read_owner
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, commit_refs, remove_stale_locks, roll_forward
@@ -174,6 +178,112 @@ def test_a_child_of_a_killed_owner_finishes_first(repo: Repository, where: Path)
         assert list((where / ".git" / "refs").rglob("*.lock")) == []
         assert (repo.read_ref(JOURNAL), repo.read_ref(BRANCH)) == (None, None)
         commit_refs(repo, [RefUpdate(JOURNAL, None, tip), RefUpdate(BRANCH, None, tip)], "x", lock=lock)
+
+
+BACKGROUND = 'if [ "$1" = committed ]; then sleep 60 >/dev/null 2>&1 </dev/null & echo $! > "{file}"; fi; exit 0'
+
+
+@pytest.fixture
+def background(where: Path, tmp_path: Path) -> Iterator[Path]:
+    """A hook that leaves a process in the background, which inherits what git has inherited; its id is in the file."""
+    left = tmp_path / "left"
+    hook(where, BACKGROUND.format(file=left))
+    yield left
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int(left.read_text()), signal.SIGKILL)
+
+
+def test_what_a_hook_leaves_in_the_background_keeps_no_lock(repo: Repository, where: Path, background: Path) -> None:
+    tip = repos.git(where, "rev-parse", "HEAD")
+    with SkillLock.acquire(repo, "x", "train") as lock:
+        commit_refs(repo, [RefUpdate(JOURNAL, None, tip)], "x", lock=lock)
+    assert background.exists()
+    with SkillLock.acquire(repo, "x") as lock:
+        assert lock.took_over is None
+
+
+def test_what_a_killed_owners_hook_left_is_named(
+    repo: Repository, where: Path, background: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it still moves refs cannot be known, so it is not taken over."""
+    monkeypatch.setattr(locks, "_FINISHING_S", 0.3)
+    process = holder(where, repos.git(where, "rev-parse", "HEAD"), JOURNAL)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"  # the refs have moved
+    killed(process)
+    said = rf"skill x is in use by what is left of process {process.pid} \(train\) on \S+ since \S+, which has ended"
+    with pytest.raises(LockedError, match=said):
+        SkillLock.acquire(repo, "x")
+    os.kill(int(background.read_text()), signal.SIGKILL)
+    with SkillLock.acquire(repo, "x") as lock:
+        assert lock.took_over is not None
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells")
+def test_a_suspended_owner_is_not_taken_over(repo: Repository, where: Path) -> None:
+    """With a heartbeat it would be, and then go on writing beside its heir."""
+    process = holder(where)
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        until(lambda: holding.suspended(process.pid))
+        with pytest.raises(LockedError, match=rf"by process {process.pid} .*, which is suspended") as caught:
+            SkillLock.acquire(repo, "x")
+        assert caught.value.mend == f"let it go on (`fg`, or kill -CONT {process.pid}), or end it"
+        os.kill(process.pid, signal.SIGCONT)
+        until(lambda: not holding.suspended(process.pid))
+        with pytest.raises(LockedError) as caught:
+            SkillLock.acquire(repo, "x")
+        assert caught.value.mend == "wait for it, or end it"
+    finally:
+        killed(process)
+    with SkillLock.acquire(repo, "x") as lock:
+        assert lock.took_over is not None
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_an_id_that_another_process_has_now_keeps_no_lock(repo: Repository, where: Path) -> None:
+    """What the file says is for people; the kernel knows who holds it."""
+    path = where / ".git" / "skillgit" / "locks"
+    path.mkdir(parents=True)
+    left = {"pid": os.getppid(), "host": socket.gethostname(), "started": "s", "command": "train", "refs": [BRANCH]}
+    (path / "x.lock").write_text(json.dumps(left) + "\n")
+    with SkillLock.acquire(repo, "x") as lock:
+        assert lock.inherited == [BRANCH]
+        assert lock.took_over is not None
+
+
+def test_an_owner_on_another_machine_is_not_looked_for_here(repo: Repository, where: Path) -> None:
+    """A file system that carries locks between machines: its process id means nothing here."""
+    process = holder(where)
+    path = where / ".git" / "skillgit" / "locks" / "x.lock"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    written = json.loads(path.read_text()) | {"host": "elsewhere", "pid": gone.pid}
+    path.write_text(json.dumps(written) + "\n")
+    started = time.monotonic()
+    try:
+        with pytest.raises(LockedError, match=rf"process {gone.pid} \(train\) on elsewhere since"):
+            SkillLock.acquire(repo, "x")
+        assert time.monotonic() - started < 2  # nobody waits for it as for the git of a dead owner
+    finally:
+        killed(process)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks(repo: Repository, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(RefusedError, match=r"x\.lock: files cannot be locked there: ") as caught:
+        SkillLock.acquire(repo, "x")
+    assert caught.value.mend == "keep the repository on a file system on which `flock` works"
 
 
 def test_owner_and_git_killed_in_a_transaction(repo: Repository, where: Path) -> None:
