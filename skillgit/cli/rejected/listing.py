@@ -44,8 +44,9 @@ def command(name: str, order: Order, only: str, max_count: int | None, as_json: 
         found = [item for item in kept if item.run.startswith(only)]
         if only and not found:
             raise UsageError(f"{name} has no rejected candidates of a run {only}", mend=f"see `skillgit log {name}`")
-        tells = buffer.told(project.repo, name, document, known) if found else {}
+        tells = buffer.told(project.repo, name, document, known) if order in ("close", "day") else {}
         found = buffer.ordered(found, order, tells)[:max_count]
+        tells = tells or buffer.told(project.repo, name, document, known, found)
         if as_json:
             print_json([to_json(item, tells.get(item.ref), remarks.of(item.commit)) for item in found])
             return

@@ -26,7 +26,7 @@ def command(name: str, step: str, as_json: bool) -> None:
         document = project.config.skill(name).document
         known = story.Steps(project.repo, name)
         item = find(story.rejected(project.repo, name, known), name, step)
-        told = buffer.told(project.repo, name, document, known).get(item.ref)
+        told = buffer.told(project.repo, name, document, known, [item]).get(item.ref)
         remarks = Remarks(project.repo).of(item.commit)
         start = f"{item.commit}~{len(item.entry.record.commits)}" if item.entry else f"{item.commit}^"
         path = f":(top,literal){document}"

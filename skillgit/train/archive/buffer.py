@@ -20,6 +20,9 @@ from skillgit.train.archive.story import Rejected, Steps
 Order = Literal["step", "close", "day", "reason"]
 ORDERS: tuple[Order, ...] = ("step", "close", "day", "reason")
 
+FEW = 100
+"""Refs that are named to git one by one."""
+
 _NUMBERS = ("Skill-Score", "Skill-Score-Max", "Skill-Score-Before")
 _DECIMAL = re.compile(r"[01]\.\d{1,12}")
 
@@ -49,15 +52,22 @@ class Told:
 NOTHING = Told("")
 
 
-def told(repo: Repository, name: str, document: str, known: Steps) -> dict[str, Told]:
-    """What every rejected ref of a skill tells, by ref.
+def told(
+    repo: Repository, name: str, document: str, known: Steps, items: Sequence[Rejected] | None = None
+) -> dict[str, Told]:
+    """What rejected refs of a skill tell, by ref.
 
     Args:
         document: its path, for runs whose journal is not here to say it.
+        items: only these (and others, where they are many); all of them unless given.
     """
+    few = items is not None and len(items) <= FEW
+    chosen = [item.ref for item in items or ()] if few else [SkillRefs(name).rejected_prefix]
+    if not chosen:
+        return {}
     # All trailers, and not one by one: git mixes up the keys where a format asks for several.
     form = "%00%(refname)%00%(objectname)%00%(committerdate:unix)%00%(contents:trailers:only,unfold)"
-    parts = repo.git("for-each-ref", f"--format={form}", SkillRefs(name).rejected_prefix).text.split("\0")[1:]
+    parts = repo.git("for-each-ref", f"--format={form}", *chosen).text.split("\0")[1:]
     rows = list(zip(*(iter(parts),) * 4, strict=True))
     paths: dict[str, str] = {}
     for ref, *_ in rows:

@@ -12,7 +12,7 @@ from support.training import DOCUMENT, SKILL, Yard
 
 from skillgit.store.repository import Repository
 from skillgit.train.archive import story
-from skillgit.train.archive.buffer import NOTHING, Told, ordered, told
+from skillgit.train.archive.buffer import FEW, NOTHING, Told, ordered, told
 from skillgit.train.archive.story import Rejected, Steps
 
 RUN = "01k9x0c5v2m8q4t7b3n6r1d9sf"
@@ -104,6 +104,16 @@ def test_a_document_that_was_moved_is_found_where_its_run_had_it(here: Yard) -> 
         here.git("update-ref", "-d", ref)
     assert {one.gap for one in tells(here.root, "elsewhere/SKILL.md").values()} == {None}
     assert tells(here.root) == known
+
+
+def test_only_some_are_asked_for(here: Yard) -> None:
+    repo = Repository.open(here.root)
+    known, items = Steps(repo, SKILL), story.rejected(repo, SKILL)
+    everything = tells(here.root)
+    for chosen in (items[:1], items[1:], items, []):
+        found = told(repo, SKILL, DOCUMENT, known, chosen)
+        assert found == {one.ref: everything[one.ref] for one in chosen}
+    assert told(repo, SKILL, DOCUMENT, known, items * FEW) == everything
 
 
 def test_no_refs(tmp_path: Path) -> None:

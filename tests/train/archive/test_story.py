@@ -12,9 +12,11 @@ from support import training
 from support.training import SKILL, Yard
 from support.world import TopicWorld
 
-from skillgit.errors import RepositoryError
+from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.repository import Repository
 from skillgit.train.archive import story
+from skillgit.train.archive.journal import to_files
+from skillgit.train.archive.record import tree_of
 from skillgit.train.archive.story import Entry, Steps, parse_step
 
 MakeYard = Callable[..., Yard]
@@ -116,6 +118,39 @@ async def test_only_what_is_asked_for_is_read(here: Yard) -> None:
     assert len(story.rejected(repo, SKILL)) == len(here.refs("refs/skillgit/rejected/"))
     with pytest.raises(RepositoryError):
         next(stream)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"score": "much"},
+        {"before": "1/0"},
+        {"maximum": "nan"},
+        {"best": []},
+        {"cost": {"usd": "much"}},
+        {"cost": [1]},
+        {"commits": [None]},
+        {"commits": 7},
+        {"edits": ["append"]},
+        {"decision": None},
+        {"reason": {}},
+        {"step": "4"},
+        {"others": [{"kind": "step"}]},
+        {"others": 7},
+    ],
+)
+def test_a_journal_that_somebody_forged_is_refused_in_words(here: Yard, change: dict[str, object]) -> None:
+    """Whoever can push can write one."""
+    repo, last = Repository.open(here.root), training.journal(here.root)
+    files = to_files(last.info, last.state, last.record, last.scores)
+    files["step.json"] = json.dumps({**json.loads(files["step.json"]), **change}).encode()
+    subject = f"skillgit journal: {SKILL} step 4 accept-best\n"
+    forged = repo.objects.write_commit(tree_of(repo, files), [last.commit], subject)
+    here.git("update-ref", f"refs/skillgit/runs/{SKILL}/{last.info.run}", forged)
+    with pytest.raises(RefusedError, match=f"journal {forged[:12]} is not readable"):
+        next(story.steps(repo, SKILL))
+    with pytest.raises(RefusedError, match="is not readable"):
+        Steps(repo, SKILL).at(last.info.run, 4)
 
 
 @pytest.mark.parametrize(
