@@ -19,7 +19,6 @@ from skillgit.store.sync.refspecs import for_push
 from skillgit.store.sync.sending import receive, send
 from skillgit.store.sync.sides import Commits, Relation, local_refs, travelling
 from skillgit.store.transactions import RefUpdate, commit_refs
-from skillgit.train.sharing.best import scored_higher, superseded
 from skillgit.train.sharing.skills import chosen
 
 NotesState = Literal["none", "same", "sent", "merged"]
@@ -93,6 +92,8 @@ def _plan(
     grown = [oid for one, oid in theirs.items() if not one.kind.immutable and ours.get(one, oid) != oid]
 
     def later(name: str, old: str, new: str) -> bool:
+        from skillgit.train.sharing.best import scored_higher, superseded  # reads journals: slow to load, rarely asked
+
         if superseded(repo, name, here, old, new):
             return True
         # Two machines may each have found one: the one that measures higher on the same tasks stays.

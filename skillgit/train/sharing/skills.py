@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from skillgit.config import FILE_NAME
-from skillgit.errors import UsageError
+from skillgit.config import FILE_NAME, parse
+from skillgit.errors import ConfigError, UsageError
 from skillgit.store.repository import Repository
 from skillgit.store.sync.sides import names
 from skillgit.strictyaml import nearest
-from skillgit.train.project import Project
 
 
 def configured(repo: Repository) -> list[str]:
     """The skills of skillgit.yaml, sorted; none where there is no such file yet.
 
+    In a bare repository, and where a sparse checkout leaves the file out, HEAD's counts. Nothing else of a project is
+    opened, so that a transfer starts at once.
+
     Raises:
         ConfigError: the file is wrong.
     """
-    if repo.work_tree is not None:
-        there = (repo.work_tree / FILE_NAME).exists()
-    else:
-        head = repo.resolve("HEAD")
-        there = head is not None and repo.objects.entry(head, FILE_NAME) is not None
-    if not there:
-        return []
-    project = Project.open(repo.work_tree or repo.git_dir)
     try:
-        return sorted(project.config.skills)
-    finally:
-        project.close()
-        project.repo.close()
+        text = _text(repo)
+    except UnicodeDecodeError:
+        raise ConfigError(f"{FILE_NAME}: not UTF-8", mend="save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{FILE_NAME}: {error.strerror}", mend="make it readable") from None
+    return sorted(parse(text).skills) if text is not None else []
+
+
+def _text(repo: Repository) -> str | None:
+    path = repo.work_tree / FILE_NAME if repo.work_tree is not None else None
+    if path is not None and path.exists():
+        return path.read_text(encoding="utf-8-sig")
+    head = repo.resolve("HEAD")
+    entry = repo.objects.entry(head, FILE_NAME) if head is not None else None
+    return repo.objects.read_blob(entry.oid).decode("utf-8-sig") if entry is not None else None
 
 
 def chosen(
