@@ -28,7 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": ("skillgit.cli.compare", "Compare skills, runs, models and revisions."),
     "rejected": ("skillgit.cli.rejected", "Look at, retry, note and prune rejected candidates."),
     "revert": ("skillgit.cli.revert", "Take edits out of a skill's document."),
-    "cherry-pick": ("skillgit.cli.cherry_pick", "Bring an edit of another skill, run or branch in, through the gate."),
+    "cherry-pick": ("skillgit.cli.cherry_pick", "Bring edits of other skills, runs or branches in."),
     "rollback": ("skillgit.cli.rollback", "Bring an earlier document back."),
     "bisect": ("skillgit.cli.bisect", "Find the edit that broke or fixed a task."),
     "attribute": ("skillgit.cli.attribute", "Measure what each accepted edit carries."),
