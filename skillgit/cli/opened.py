@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillgit.cli.output import say
-from skillgit.cli.progress import watching
-from skillgit.train.events import Event
 from skillgit.train.project import Project
-from skillgit.train.session import Session
+
+if TYPE_CHECKING:
+    from skillgit.train.events import Event
+    from skillgit.train.session import Session
 
 T = TypeVar("T")
 
@@ -40,6 +40,8 @@ async def with_session(
 
     Models are opened before the display begins: fetching weights may ask, and has a progress bar of its own.
     """
+    from skillgit.cli.progress import watching
+
     session = opened.session(name, _unwatched, optimizer=optimizer, target=target, yes=yes, say=say)
     try:
         with watching() as session.listener:
@@ -54,4 +56,6 @@ def _unwatched(event: Event) -> None:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on an event loop of its own."""
+    import asyncio
+
     return asyncio.run(work)

@@ -1,4 +1,7 @@
-"""Open what a command works on: the repository, its configuration, a skill with its environment and models."""
+"""Open what a command works on: the repository, its configuration, a skill with its environment and models.
+
+What only some commands need (environments, models, sessions) is loaded when it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,21 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from skillgit import strictyaml
 from skillgit.config import FILE_NAME, Config, ModelSettings, parse
-from skillgit.document.structure import LFS_POINTER
-from skillgit.envs.builtin import resolve_env
-from skillgit.envs.contract import Environment
-from skillgit.envs.loading import load_environment
 from skillgit.errors import ConfigError
-from skillgit.models.base import Model
-from skillgit.models.cache import CallCache
-from skillgit.models.limiter import Limiter
-from skillgit.models.registry import open_model
 from skillgit.store import worktrees
 from skillgit.store.refs import HEADS
 from skillgit.store.repository import Repository
-from skillgit.train.events import Event
-from skillgit.train.session import Session
+
+if TYPE_CHECKING:
+    from skillgit.envs.contract import Environment
+    from skillgit.models.base import Model
+    from skillgit.models.limiter import Limiter
+    from skillgit.train.events import Event
+    from skillgit.train.session import Session
 
 CACHE_FILE = "calls.sqlite3"
 
@@ -76,6 +77,9 @@ class Project:
         Raises:
             ConfigError: names file, line and key.
         """
+        from skillgit.envs.builtin import resolve_env
+        from skillgit.envs.loading import load_environment
+
         settings = self.config.skill(name)
         spec, root, into = settings.env, self.root, settings.merge.into
         if self.repo.work_tree is None and into is not None:
@@ -92,6 +96,8 @@ class Project:
         self, name: str, role: str, *, override: str | None = None, yes: bool = False, say: Callable[[str], None]
     ) -> Model:
         """The model of a role; `override` is a `provider/model` from the command line."""
+        from skillgit.models.registry import open_model
+
         if override is not None:
             chosen = strictyaml.validate(ModelSettings, override, "--target", None)
         else:
@@ -109,6 +115,9 @@ class Project:
         say: Callable[[str], None],
     ) -> Session:
         """A skill, opened. The caller closes it."""
+        from skillgit.models.cache import CallCache
+        from skillgit.train.session import Session
+
         settings = self.config.skill(name)
         environment = self.environment(name)
         target_model = self.model(name, "target", override=target, yes=yes, say=say)
@@ -160,9 +169,24 @@ def _read(root: Path, overrides: Iterable[tuple[str, str, str]]) -> Config:
         raise ConfigError(f"{FILE_NAME}: not UTF-8", mend="save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{FILE_NAME}: {error.strerror}", mend="make it readable") from None
+    try:
+        return parse(text, FILE_NAME, overrides)
+    except ConfigError:
+        _refuse_pointer(text)
+        raise
+
+
+def _refuse_pointer(text: str) -> None:
+    """Say that the configuration is a pointer of Git LFS, where it is one.
+
+    Raises:
+        ConfigError: so it is.
+    """
+    from skillgit.document.structure import LFS_POINTER
+
     if text.startswith(LFS_POINTER.decode()):
-        raise ConfigError(f"{FILE_NAME}:1: a Git LFS pointer", mend="run `git lfs pull`, or keep the file out of LFS")
-    return parse(text, FILE_NAME, overrides)
+        mend = "run `git lfs pull`, or keep the file out of LFS"
+        raise ConfigError(f"{FILE_NAME}:1: a Git LFS pointer", mend=mend) from None
 
 
 def _export(repo: Repository, rev: str) -> tempfile.TemporaryDirectory[str]:

@@ -6,9 +6,7 @@ made anew of it (a rebase, a cherry-pick, an amend) was not measured, and gets n
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
@@ -112,12 +110,9 @@ def blame(repo: Repository, name: str, commit: str, path: str, ranges: Sequence[
         RepositoryError: git said no: no such file, or a range outside of it.
     """
     options = [f"-L{part}" for part in ranges]
-    with ThreadPoolExecutor(max_workers=1) as pool:  # git works while the journals are walked
-        asked = pool.submit(repo.git, "blame", "--porcelain", "--no-textconv", *options, commit, "--", path)
-        steps = Steps(repo, name)
-        for run in steps.runs:
-            deque(steps.stops(run), maxlen=0)
-        commits, lines = parse(asked.result().out)
+    told = repo.git("blame", "--porcelain", "--no-textconv", *options, commit, "--", path)
+    commits, lines = parse(told.out)
+    steps = Steps(repo, name)
     base = _first_base(repo, steps)
     return Blame(lines, {c.oid: _origin(repo, name, c, steps, base) for c in commits.values()})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from skillgit.document.structure import Structure, check_document
 from skillgit.errors import DocumentError
 from skillgit.store.objects import Entry
 from skillgit.store.repository import Repository
@@ -50,6 +49,8 @@ def read_blob(repo: Repository, blob: str, mode: int, where: str) -> Placed:
     Raises:
         DocumentError: it is no usable document.
     """
+    from skillgit.document.structure import check_document
+
     return Placed(check_document(repo.objects.read_blob(blob), where), blob, mode)
 
 
@@ -59,6 +60,8 @@ def read_editable(repo: Repository, commit: str, path: str) -> Placed:
     Raises:
         DocumentError: as `read` does, or its structure makes every edit `protected`.
     """
+    from skillgit.document.structure import Structure
+
     placed = read(repo, commit, path)
     problem = Structure(placed.text).problem
     if problem:

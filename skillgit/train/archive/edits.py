@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from skillgit.document import Edit
 from skillgit.errors import UsageError
 from skillgit.store.repository import Repository
 from skillgit.train.archive import history, story
 from skillgit.train.archive.journal import StepRecord
+
+if TYPE_CHECKING:
+    from skillgit.document import Edit
 
 _STEP = re.compile(r"(?:([0-9a-z]{1,26})/)?0*(\d{1,9})(?:\.(\d{1,3}))?")
 
@@ -36,6 +38,8 @@ class RecordedEdit:
     @property
     def edit(self) -> Edit:
         """The edit itself."""
+        from skillgit.document import Edit
+
         row = self.row
         return Edit(str(row["op"]), str(row["target"]), str(row["content"]), str(row.get("reason") or ""))
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from skillgit.redact import redact
 from skillgit.store.trailers import format_message, subject_line
 from skillgit.train.archive.journal import RunState, StepRecord, exact_number
-from skillgit.train.propose.candidate import EditOutcome
 from skillgit.train.scoring.scores import decimal
+
+if TYPE_CHECKING:
+    from skillgit.train.propose.candidate import EditOutcome
 
 VERBS = {
     "append": "add",
@@ -61,6 +63,8 @@ def edit_message(
     kind: str = "step",
 ) -> str:
     """The commit of edit `number` of `count`; only the last one gets the verdict's trailers."""
+    from skillgit.redact import redact
+
     edit = outcome.edit
     what = f"{VERBS[edit.op]} {_quote(edit.content or edit.target)}"
     noun = SOURCES[outcome.source]

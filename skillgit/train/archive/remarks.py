@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from skillgit.errors import UsageError
-from skillgit.redact import redact
 from skillgit.store.notes import add_note, read_notes
 from skillgit.store.refs import NOTES
 from skillgit.store.repository import Repository
@@ -59,6 +58,8 @@ def remember(repo: Repository, commit: str, text: str, at: datetime) -> Remark:
     Raises:
         UsageError: there are no words. RepositoryError: git has no identity. LockedError, RefusedError: as `add_note`.
     """
+    from skillgit.redact import redact
+
     said = redact(text).strip()
     if not said:
         raise UsageError("the note has no text", mend="say in a few words why")
