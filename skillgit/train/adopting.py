@@ -16,6 +16,9 @@ from skillgit.train.meeting import owed
 from skillgit.train.run import Run
 from skillgit.train.scoring import scores
 
+COMMITTED = "somebody committed on the branch"
+"""The reason of an entry that a person's commit made."""
+
 
 async def rebase(run: Run) -> bool:
     """`adopt_tip` in the middle of a step: what the step has spent and seen so far stays its own.
@@ -52,24 +55,24 @@ async def adopt_tip(run: Run) -> bool:
     placed = documents.read_editable(repo, tip, run.info.document)
     session.tell(Note(f"{branch} was moved to {tip[:12]} by somebody; its document is the incumbent now"))
     await run.measure(placed, "human")
-    # Before the journal's entry: a killed run then notes it again, which changes nothing.
-    add_note(repo, tip, _fact(run, placed.blob))
-    await record_event(run, "human", "somebody committed on the branch", tip, placed, moves)
+    await record_event(run, "human", COMMITTED, tip, placed, moves)
+    note_person(run, exact_text(run.score(placed.blob)))
     return True
 
 
-def _fact(run: Run, blob: str) -> dict[str, Any]:
-    """What the note on a person's commit says."""
-    metric = str(run.session.metric)
-    return {
+def note_person(run: Run, score: str | None) -> None:
+    """Note the score of a person's commit on it, as the journal's last entry has it. A fact that is there is not
+    repeated, so a run that goes on from such an entry does it again: one that was killed may have left it out."""
+    fact: dict[str, Any] = {
         "kind": "human",
         "run": run.info.run,
         "step": run.state.step,
         "split": "val",
-        metric: exact_text(run.score(blob)),
+        str(run.session.metric): score,
         "digest": run.state.val,
-        "target": run.session.target.name,
+        "target": str(run.state.target.get("name", "")),
     }
+    add_note(run.session.repo, run.state.tip, fact)
 
 
 def keep_status(run: Run, before: RunState, state: RunState) -> None:

@@ -15,7 +15,7 @@ from skillgit.store.merging import merge_tree
 from skillgit.store.refs import SkillRefs, new_run_id, parse_journal, run_time
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
-from skillgit.train.adopting import adopt_tip, record_event
+from skillgit.train.adopting import COMMITTED, adopt_tip, note_person, record_event
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, RunInfo, RunState
@@ -143,6 +143,8 @@ async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
     run.patterns = history.patterns(session.repo, session.refs.evidence(last.info.run), first_step)
     run.memory = history.memory(session.repo, session.refs.evidence(last.info.run))
     run.unusable, run.answered = last.state.unusable, last.state.answered
+    if last.record.reason == COMMITTED:
+        note_person(run, last.record.score)
     await catch_up(run, current=current)
     return run
 
