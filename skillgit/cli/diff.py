@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillgit.train.archive.known import Known
     from skillgit.train.archive.revisions import Revision
     from skillgit.train.scoring.scores import Metric
+    from skillgit.train.session import Session
 
 
 @click.command("diff")
@@ -54,7 +55,6 @@ def command(
     from skillgit.train.archive import comparing
     from skillgit.train.archive.revisions import find
     from skillgit.train.scoring.scores import metric_of
-    from skillgit.train.session import Session
 
     chosen = next(s for s in SPLITS if s == split)
     with opened.project() as project:

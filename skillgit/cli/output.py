@@ -30,7 +30,8 @@ def colour(text: str, style: str, stream: TextIO | None = None) -> str:
 
 def one_line(text: str) -> str:
     """`text` on one line, without characters that would move the cursor or change colours."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+    flat = " ".join(text.split())
+    return flat if flat.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in flat)
 
 
 def many_lines(text: str) -> str:

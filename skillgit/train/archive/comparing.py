@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillgit.envs.contract import Split, Task
-from skillgit.envs.digests import tasks_digest
 from skillgit.store.repository import Repository
 from skillgit.train.archive import documents
 from skillgit.train.archive.known import Knowledge, Known, decimal
 from skillgit.train.archive.revisions import Revision
-from skillgit.train.scoring.evaluate import evaluate_document, remember
 from skillgit.train.scoring.scores import Measurement, Metric, mean
-from skillgit.train.session import Session
+
+if TYPE_CHECKING:
+    from skillgit.train.session import Session
 
 _MODE = 0o100644
 
@@ -114,6 +114,9 @@ async def measure(session: Session, revisions: Iterable[Revision], split: Split)
         ConfigError: the split has no tasks. DocumentError: no usable document. MeasurementError: too many attempts
             failed; what was measured before stays.
     """
+    from skillgit.envs.digests import tasks_digest
+    from skillgit.train.scoring.evaluate import evaluate_document, remember
+
     repo, repeats = session.repo, session.settings.evaluation.repeats
     tasks = tasks_of(session, split)
     asked = {revision.blob: revision for revision in revisions}

@@ -7,6 +7,7 @@ Numbers are `num/den`. There is no task text in it, and no model text beyond the
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -28,6 +29,7 @@ def exact_text(number: Fraction | None) -> str | None:
     return None if number is None else f"{number.numerator}/{number.denominator}"
 
 
+@functools.lru_cache(maxsize=4096)
 def exact_number(text: str | None) -> Fraction | None:
     """The inverse of `exact_text`."""
     return None if text is None else Fraction(text)
@@ -171,6 +173,11 @@ class Journal:
     """Val scores by blob, encoded as `skillgit.train.scoring.scores.encode` does."""
 
 
+_NAMES: dict[type, frozenset[str]] = {
+    kind: frozenset(field.name for field in fields(kind)) for kind in (RunInfo, RunState, StepRecord)
+}
+
+
 def to_files(info: RunInfo, state: RunState, record: StepRecord, scores: Mapping[str, Any]) -> dict[str, bytes]:
     """The journal commit's tree, path to bytes. Equal values give equal bytes, so unchanged files share a blob."""
     return {
@@ -202,7 +209,7 @@ def load(kind: type[D], data: bytes | None, commit: str) -> D:
     value = _object(data, commit)
     if value.get("format", FORMAT) != FORMAT:
         raise RefusedError(f"journal {commit[:12]} was written by a newer skillgit", mend="upgrade skillgit")
-    known = {f.name for f in fields(kind)}
+    known = _NAMES[kind]
     try:
         return kind(**{key: item for key, item in value.items() if key in known})
     except TypeError:

@@ -60,6 +60,8 @@ class Entry:
     @property
     def others(self) -> list[Entry]:
         """The step's other measured candidates, without costs of their own."""
+        if not self.record.others:
+            return []
         known = {f.name for f in fields(StepRecord)}
         parts = ({key: value for key, value in part.items() if key in known} for part in self.record.others)
         return [Entry(self.run, StepRecord(**part), self.journal) for part in parts]
