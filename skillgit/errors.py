@@ -60,6 +60,10 @@ class RefMovedError(RefusedError):
     """A ref no longer had the value that a transaction expected; nothing was moved."""
 
 
+class UnfitChangeError(RefusedError):
+    """A change that cannot be tried on a document: it is there already, is gone, or may not be made. Nothing moved."""
+
+
 class ConflictError(RefusedError):
     """A three-way merge of the document conflicts.
 

@@ -31,7 +31,6 @@ def command(name: str, wanted: tuple[str, ...], full: bool, delete: bool, yes: b
 
     from skillgit.cli import changing, opened
     from skillgit.store.locks import SkillLock
-    from skillgit.train.archive import taken_back
     from skillgit.train.archive.edits import named
     from skillgit.train.carry.change import bring_in, open_run
     from skillgit.train.session import Session
@@ -56,9 +55,6 @@ def command(name: str, wanted: tuple[str, ...], full: bool, delete: bool, yes: b
                 if not delete or not useless:
                     return found, None, run.info.run
                 record = await bring_in(run, deletion(run, useless))
-                if record.accepted:
-                    why = "carries nothing on val"
-                    taken_back.remember(repo, name, useless, why=why, at=datetime.now(UTC))
                 return found, record, run.info.run
 
         found, record, run = opened.run(opened.with_session(project, name, work, yes=yes))
@@ -67,8 +63,11 @@ def command(name: str, wanted: tuple[str, ...], full: bool, delete: bool, yes: b
         print_json({"skill": name, "edits": [one.to_json() for one in found], "deletion": entry})
     elif not found:
         print(f"the document of {name} has none of these edits")
-    elif not delete and (count := sum(one.effect in ("nothing", "harms") for one in found)):
-        print(f"{count} carry nothing; --delete takes them out, if they pass the gate together")
+    elif not (count := sum(one.effect in ("nothing", "harms") for one in found)):
+        print("each of them carries something" if all(one.effect == "carries" for one in found) else "none is useless")
+    elif not delete:
+        what, them = ("1 edit carries", "it") if count == 1 else (f"{count} edits carry", "them")
+        print(f"{what} nothing; --delete takes {them} out, if the score does not fall without {them}")
     if record is not None and not (as_json and record.accepted):
         changing.report(name, record, run, as_json=False, mend="take them out one by one with `skillgit revert`")
 

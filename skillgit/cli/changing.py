@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from skillgit.cli.output import colour, one_line, print_json, say
+from skillgit.cli.output import colour, many_lines, one_line, print_json, say
 
 if TYPE_CHECKING:
     from skillgit.train.archive.documents import Placed
@@ -17,6 +18,19 @@ if TYPE_CHECKING:
     from skillgit.train.events import Event
     from skillgit.train.project import Project
     from skillgit.train.session import Session
+
+
+@contextlib.contextmanager
+def conflicts() -> Iterator[None]:
+    """Both sides of a conflict are shown on stderr, above the line that says what is wrong."""
+    from skillgit.errors import ConflictError
+
+    try:
+        yield
+    except ConflictError as conflict:
+        if conflict.shown:
+            say(many_lines(conflict.shown))
+        raise
 
 
 def tell(event: Event) -> None:

@@ -17,15 +17,12 @@ def command(name: str, revs: tuple[str, ...], source: str | None, dry_run: bool,
 
     REV is any commit: an edit of another skill, run or branch, a rejected candidate's, or a person's.
     """
-    from datetime import UTC, datetime
-
     from skillgit.cli import changing, opened
-    from skillgit.train.archive import taken_back
     from skillgit.train.archive.documents import Placed
     from skillgit.train.carry.change import Change
     from skillgit.train.carry.pick import find, picked
 
-    with opened.project() as project:
+    with opened.project() as project, changing.conflicts():
         repo, path = project.repo, project.config.skill(name).document
         wanted = [find(repo, path, rev, source) for rev in revs]
         if dry_run:
@@ -37,7 +34,4 @@ def command(name: str, revs: tuple[str, ...], source: str | None, dry_run: bool,
             return Change("cherry-pick", picked(repo, before, wanted))
 
         record, run = changing.gated(project, name, "cherry-pick", make, yes=yes)
-        if record.accepted:
-            known = [one.known for one in wanted if one.known is not None]
-            taken_back.forget(repo, name, known, at=datetime.now(UTC))
     changing.report(name, record, run, as_json=as_json, mend="edit the document by hand to have it all the same")

@@ -22,18 +22,15 @@ def command(
     has to pass the gate; with --no-gate it need not, and becomes the best document all the same. What was taken out is
     remembered in the notes, and training does not propose it again.
     """
-    from datetime import UTC, datetime
-
     from skillgit.cli import changing, opened
     from skillgit.redact import redact
-    from skillgit.train.archive import taken_back
     from skillgit.train.archive.documents import Placed
     from skillgit.train.archive.edits import named
     from skillgit.train.carry.change import Change
     from skillgit.train.carry.revert import reverted
     from skillgit.train.carry.ungated import put
 
-    with opened.project() as project:
+    with opened.project() as project, changing.conflicts():
         repo, path = project.repo, project.config.skill(name).document
         found = {edit.commit: edit for text in edits for edit in named(repo, name, text)}
         wanted, reason = list(found.values()), redact(why.strip())
@@ -52,6 +49,4 @@ def command(
             )
         else:
             record, run = changing.gated(project, name, "revert", make, yes=yes)
-        if record.accepted:
-            taken_back.remember(repo, name, wanted, why=reason, at=datetime.now(UTC))
     changing.report(name, record, run, as_json=as_json, mend="--no-gate takes it out all the same")

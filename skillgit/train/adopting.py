@@ -95,7 +95,7 @@ async def record_event(run: Run, kind: str, reason: str, tip: str, placed: Place
         best, best_commit = placed.blob, tip
     state = replace(before, tip=tip, incumbent=placed.blob, best=best, best_commit=best_commit)
     if tip != before.tip or kind == "baseline":
-        state.rejoin = owed(run.session.repo, run.info.skill, tip) or state.rejoin
+        state.rejoin = list(dict.fromkeys([*before.rejoin, *owed(run.session.repo, run.info.skill, tip)]))
     if state.pool and placed.blob != before.incumbent:
         state.pool = [placed.blob]  # older parents lack what the person wrote
     measurement = run.measured[placed.blob]

@@ -93,7 +93,7 @@ async def train(session: Session, lock: SkillLock, *, fresh: bool = False, stop:
     run: Run | None = None
     try:
         run = await begin(session, lock, fresh=fresh)
-        run.taken_back = taken_back.read(session.repo, session.name)
+        run.taken_back = taken_back.read(session.repo, session.name, run.document().text)
         await rejoin(run)
         await _steps(run, stop)
         test = await score_test(run) if session.settings.evaluation.eval_test else None

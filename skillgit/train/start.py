@@ -16,7 +16,7 @@ from skillgit.store.refs import SkillRefs, new_run_id, parse_journal, run_time
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
 from skillgit.train.adopting import COMMITTED, adopt_tip, note_person, record_event
-from skillgit.train.archive import documents, history
+from skillgit.train.archive import documents, history, taken_back
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import Journal, RunInfo, RunState
 from skillgit.train.archive.layout import META, read_journal
@@ -62,7 +62,10 @@ def prepare(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Jou
     refuse_blocked(repo, refs)
     refuse_symbolic(repo, refs.branch, refs.best)
     _try_to_sign(repo)
-    return recover(repo, name, lock, tell)
+    last = recover(repo, name, lock, tell)
+    if last is not None:  # a command may have been killed behind its change
+        taken_back.keep(repo, name, last.info.document, last.record)
+    return last
 
 
 def recover(repo: Repository, name: str, lock: SkillLock, tell: Listener) -> Journal | None:
@@ -239,6 +242,7 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
         target=session.target_identity,
         answered=False,
         rejected=list(last.state.rejected) if last is not None and same else [],
+        rejoin=list(last.state.rejoin) if last is not None and history.is_own(repo, last) else [],
     )
     run = Run(session, lock, info, state, None, measured)
     if last is not None and same:

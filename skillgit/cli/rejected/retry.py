@@ -27,7 +27,7 @@ def command(name: str, step: str, dry_run: bool, yes: bool, as_json: bool) -> No
     from skillgit.train.carry.pick import picked
     from skillgit.train.carry.retry import wanted as wanted_of
 
-    with opened.project() as project:
+    with opened.project() as project, changing.conflicts():
         repo, path = project.repo, project.config.skill(name).document
         item = find(story.rejected(repo, name), name, step)
         wanted = wanted_of(repo, path, item)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _STEP = re.compile(r"(?:([0-9a-z]{1,26})/)?0*(\d{1,9})(?:\.(\d{1,3}))?")
 
+_RANKS = {"step": 0, "import": 0, "merge": 1, "slow-update": 2}
+"""Of entries with one step number, which is meant by it; changes by hand come last."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedEdit:
@@ -77,7 +80,8 @@ def by_commit(repo: Repository, name: str, commit: str) -> RecordedEdit | None:
 def named(repo: Repository, name: str, text: str) -> list[RecordedEdit]:
     """The accepted edits that a person means: a commit, STEP (all of its edits), STEP.N, or one of them behind RUN/.
 
-    A step without a run is the newest run's that accepted something in a step of that number.
+    A step without a run is the newest run's that accepted something in a step of that number. What stands beside a
+    step in the journal (a slow update, a change by hand) goes by that number only where the step brought nothing.
 
     Raises:
         UsageError: there is none.
@@ -102,12 +106,13 @@ def _of_step(repo: Repository, name: str, run: str, step: int) -> list[RecordedE
     for ident, tip in reversed(history.runs(repo, name)):
         if not ident.startswith(run):
             continue
-        found: list[RecordedEdit] = []
+        found: dict[int, list[RecordedEdit]] = {}
         for _, record in history.entries(repo, tip):
             if record.step < step:
                 break
-            if record.step == step and record.accepted:
-                found = of_record(ident, record) + found
+            if record.step == step and record.accepted and (brought := of_record(ident, record)):
+                rank = _RANKS.get(record.kind, len(_RANKS))
+                found[rank] = brought + found.get(rank, [])
         if found:
-            return found
+            return found[min(found)]
     return []

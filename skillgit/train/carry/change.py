@@ -8,19 +8,19 @@ from typing import Literal
 
 from skillgit.document import Edit
 from skillgit.document.structure import Structure
-from skillgit.errors import RefMovedError, RefusedError
+from skillgit.errors import RefMovedError, RefusedError, UnfitChangeError
 from skillgit.store.locks import SkillLock
 from skillgit.train.adopting import adopt_tip, keep_status, rebase
-from skillgit.train.archive import history
+from skillgit.train.archive import history, taken_back
 from skillgit.train.archive.documents import Placed
-from skillgit.train.archive.journal import StepRecord
+from skillgit.train.archive.journal import ACCEPTED, StepRecord
 from skillgit.train.archive.record import Joined
 from skillgit.train.gate import GateSettings
 from skillgit.train.gate.settling import Bout, Contender, contender, measure, settle
 from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.run import Run
 from skillgit.train.session import Session
-from skillgit.train.start import catch_up, new_run, prepare, reopened
+from skillgit.train.start import catch_up, keep_settings, new_run, prepare, reopened
 
 Kind = Literal["revert", "cherry-pick", "retry", "merge"]
 SOURCE = "person"
@@ -38,6 +38,8 @@ class Change:
         rule: the gate, where it is not the skill's own.
         ties: where it is accepted, it need only be as good as the best document to become that.
         joined: what the last commit joins, in a merge.
+        forced: accepted, and the best document, whatever its score: a person has said so.
+        owed: the candidate that is tried again, which is not owed any more once this is decided.
     """
 
     kind: Kind
@@ -45,19 +47,22 @@ class Change:
     rule: GateSettings | None = None
     ties: bool = False
     joined: Joined | None = None
+    forced: bool = False
+    owed: str = ""
 
 
 Make = Callable[[Placed], Change]
 """Makes the change for the document at the tip; called again where somebody moved the branch meanwhile."""
 
 
-def outcome(op: str, what: str, why: str, text: str) -> EditOutcome:
+def outcome(op: str, what: str, why: str, text: str, *, of: str = "") -> EditOutcome:
     """A change that is no edit of a few lines: a commit whose document is `text`.
 
     Args:
         op: `revert`, `pick` or `merge`. what: for the subject line. why: for the commit's body.
+        of: the commit that it takes back.
     """
-    return EditOutcome(Edit(op, content=what, reason=why), 1, SOURCE, "applied", "", text)
+    return EditOutcome(Edit(op, of, what, why), 1, SOURCE, "applied", "", text)
 
 
 async def open_run(session: Session, lock: SkillLock) -> Run:
@@ -71,8 +76,10 @@ async def open_run(session: Session, lock: SkillLock) -> Run:
     last = prepare(session.repo, session.name, lock, session.tell)
     if last is None:
         raise RefusedError(f"{session.name} was not trained yet", mend=f"run `skillgit train {session.name}` first")
-    if not history.is_own(session.repo, last) and last.state.status != "running":
-        # Its journal may go on elsewhere as well, and two that differ are one too many.
+    if last.state.status == "running":
+        keep_settings(session, last)
+    elif last.info.document != session.settings.document or not history.is_own(session.repo, last):
+        # The journal of another clone may go on there as well, and two that differ are one too many.
         return await new_run(session, lock, last)
     run, current = reopened(session, lock, last)
     await catch_up(run, current=current)
@@ -85,15 +92,18 @@ async def bring_in(run: Run, make: Make) -> StepRecord:
     Returns: the entry. A rejected change is kept under a ref like any rejected candidate.
 
     Raises:
-        RefusedError: there is nothing to measure; says why.
+        UnfitChangeError: there is nothing to measure; says why.
     """
     while True:
         await adopt_tip(run)
         try:
-            return await _settle(run, make(run.document()))
+            record = await _settle(run, make(run.document()))
         except RefMovedError:
             if not await rebase(run):
                 raise
+        else:
+            taken_back.keep(run.session.repo, run.info.skill, run.info.document, record)
+            return record
 
 
 async def _settle(run: Run, change: Change) -> StepRecord:
@@ -106,12 +116,16 @@ async def _settle(run: Run, change: Change) -> StepRecord:
         rule=change.rule,
         ties=change.ties,
         joined=change.joined,
+        forced=change.forced,
+        best=change.forced,
     )
     candidate = _contender(run, bout, change)
     await measure(run, bout, [candidate], spare=None)
     settled = settle(run, bout, [candidate])
     settled.state.indecisive = run.state.indecisive  # that counts what training itself could not decide
-    if candidate.decision in ("accept", "accept-best"):
+    if candidate.decision != "indecisive":
+        settled.state.rejoin = [commit for commit in run.state.rejoin if commit != change.owed]
+    if candidate.decision in ACCEPTED:
         keep_status(run, run.state, settled.state)
     await run.write(settled.state, settled.record, settled.keeps, settled.moves)
     return settled.record
@@ -120,13 +134,13 @@ async def _settle(run: Run, change: Change) -> StepRecord:
 def _contender(run: Run, bout: Bout, change: Change) -> Contender:
     problem = Structure(change.built.document).problem
     if problem:
-        raise RefusedError(f"{run.info.document}: no edit could apply any more: {problem}")
+        raise UnfitChangeError(f"{run.info.document}: no edit could apply any more: {problem}")
     refused = [o for o in change.built.outcomes if o.status != "applied"]
     if refused:
-        raise RefusedError(f"{refused[0].edit.op}: {refused[0].status}: {refused[0].reason}")
+        raise UnfitChangeError(f"{refused[0].edit.op}: {refused[0].status}: {refused[0].reason}")
     found = contender(run, bout, number(run), change.built, bout.before.blob)
     if found.reason:
-        raise RefusedError(f"nothing was measured: {found.reason}")
+        raise UnfitChangeError(f"nothing was measured: {found.reason}")
     return found
 
 

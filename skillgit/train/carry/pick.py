@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -9,8 +10,10 @@ from pathlib import PurePosixPath
 
 from skillgit.config import check_name
 from skillgit.document import Edit
+from skillgit.document.content import refused_content
+from skillgit.document.regions import APPENDIX, GUIDANCE
 from skillgit.document.structure import Structure
-from skillgit.errors import ConflictError, RefusedError, UsageError
+from skillgit.errors import ConflictError, RefusedError, UnfitChangeError, UsageError
 from skillgit.redact import secrets_in
 from skillgit.store.merging import BEST_FILE, merge_file
 from skillgit.store.repository import Repository
@@ -18,11 +21,15 @@ from skillgit.store.trailers import parse_trailers
 from skillgit.train.archive import documents, edits
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.edits import RecordedEdit
+from skillgit.train.archive.taken_back import picked_from
 from skillgit.train.carry.change import SOURCE, outcome
 from skillgit.train.propose.candidate import Candidate, EditOutcome, build
 from skillgit.train.propose.proposals import Proposal
 
 _PLAIN = ("append", "insert_after", "replace", "delete")
+_OF_REGIONS = ("guidance", "appendix", "revert", "merge", "pick", "rollback", "rewrite")
+"""Ops of commits that may change a protected region; an edit's own never does."""
+_BY_HAND = "commit that by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,8 @@ def picked(repo: Repository, before: Placed, wanted: Sequence[Picked]) -> Candid
     the change is merged three ways.
 
     Raises:
-        ConflictError: it fits in neither way. RefusedError: it changes nothing, brings a secret or touches frontmatter.
+        ConflictError: it fits in neither way. UnfitChangeError: it changes nothing, or
+            brings what no edit may.
     """
     text, outcomes = before.text, list[EditOutcome]()
     for one in wanted:
@@ -89,7 +97,7 @@ def _apply(repo: Repository, text: str, one: Picked) -> EditOutcome:
         return found
     merged, shown = merge_file(repo, text, had, has, labels=("now", "before", one.commit[:12]))
     if merged:
-        _check(one, text, merged)
+        _check(repo, one, text, merged)
         subject = repo.objects.read_commit(one.commit).subject
         subject = subject.partition(": ")[2] if subject.startswith("skill(") else subject
         return outcome("pick", subject, _told(one), merged)
@@ -104,7 +112,7 @@ def _apply(repo: Repository, text: str, one: Picked) -> EditOutcome:
 
 
 def _told(one: Picked) -> str:
-    return f"(cherry picked from commit {one.commit})"
+    return picked_from(one.commit)
 
 
 def _by_edit(text: str, edit: Edit, one: Picked) -> EditOutcome:
@@ -131,16 +139,47 @@ def as_edit(had: str, has: str) -> Edit | None:
     return Edit("insert_after", target=above.strip(), content=content)
 
 
-def _check(one: Picked, text: str, merged: str) -> None:
-    """What an edit may not bring, a commit may not either."""
+def _check(repo: Repository, one: Picked, text: str, merged: str) -> None:
+    """What an edit may not bring, a commit may not either.
+
+    Raises:
+        UnfitChangeError: it does.
+    """
     short = one.commit[:12]
     if merged == text:
-        raise RefusedError(f"{short}: the document has that already")
+        raise UnfitChangeError(f"{short}: the document has that already")
     if brought := secrets_in(merged) - secrets_in(text):
         kinds = ", ".join(sorted({kind for kind, _ in brought}))
-        raise RefusedError(f"{short} would bring a secret ({kinds})")
-    if Structure(merged).frontmatter_text != Structure(text).frontmatter_text:
-        raise RefusedError(f"{short} changes the frontmatter, which training never does", mend="commit that by hand")
+        raise UnfitChangeError(f"{short} would bring a secret ({kinds})")
+    now, then = Structure(text), Structure(merged)
+    if then.frontmatter_text != now.frontmatter_text:
+        raise UnfitChangeError(f"{short} changes the frontmatter, which training never does", mend=_BY_HAND)
+    if _regions(then) != _regions(now) and _op(repo, one) not in _OF_REGIONS:
+        raise UnfitChangeError(f"{short} changes a protected region, which only training writes", mend=_BY_HAND)
+    if hidden := _hidden(now, then):
+        raise UnfitChangeError(f"{short}: {hidden}", mend=_BY_HAND)
+
+
+def _op(repo: Repository, one: Picked) -> str:
+    """What kind of edit a commit says that it is."""
+    if one.known is not None:
+        return one.known.edit.op
+    trailers = dict(parse_trailers(repo.objects.read_commit(one.commit).message))
+    return trailers.get("Skill-Edit", "").rpartition(" ")[2]
+
+
+def _regions(structure: Structure) -> list[str]:
+    return [structure.text[region.start : region.end] for region in structure.regions]
+
+
+def _hidden(before: Structure, after: Structure) -> str | None:
+    """What a reader of the document would not see, among the lines that are new in it."""
+    markers = {f"<!-- {kind}_{end} -->" for kind in (GUIDANCE, APPENDIX) for end in ("START", "END")}
+    if Counter(after.comments) - Counter(before.comments) - Counter(dict.fromkeys(markers, len(after.text))):
+        return "it brings an HTML comment, which readers do not see"
+    old = set(before.text.splitlines())
+    new = [line for line in after.text.splitlines() if line not in old and "<!--" not in line]
+    return refused_content("\n".join(new))
 
 
 def _changed(repo: Repository, old: str, new: str) -> list[str]:

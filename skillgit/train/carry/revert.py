@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skillgit.document import Edit, apply_edits
-from skillgit.errors import ConflictError, RefusedError
+from skillgit.errors import ConflictError, UnfitChangeError
 from skillgit.store.merging import merge_file
 from skillgit.store.repository import Repository
 from skillgit.train.archive import documents
@@ -14,6 +14,9 @@ from skillgit.train.archive.edits import RecordedEdit
 from skillgit.train.carry.change import outcome
 from skillgit.train.propose.candidate import Candidate, EditOutcome
 from skillgit.train.propose.proposals import squeezed
+
+_BROUGHT = ("append", "insert_after", "replace", "guidance")
+"""Ops whose content is the text that the edit brought."""
 
 
 def reverted(repo: Repository, path: str, before: Placed, edits: Sequence[RecordedEdit], why: str = "") -> Candidate:
@@ -24,17 +27,19 @@ def reverted(repo: Repository, path: str, before: Placed, edits: Sequence[Record
 
     Raises:
         ConflictError: later edits changed the same lines; `shown` has both sides.
-        RefusedError: an edit is not in the document any more.
+        UnfitChangeError: an edit is not in the document any more.
     """
     text, outcomes = before.text, list[EditOutcome]()
     for edit in sorted(edits, key=lambda e: (e.run, e.step, e.number), reverse=True):
         less = without(repo, path, text, edit)
         if less == text:
-            raise RefusedError(f"edit {edit.place} of run {edit.run} is not in the document any more")
+            if outcomes and without(repo, path, before.text, edit) != before.text:
+                continue  # it went with another one
+            raise UnfitChangeError(f"edit {edit.place} of run {edit.run} is not in the document any more")
         text = less
         subject = repo.objects.read_commit(edit.commit).subject.partition(": ")[2]
         told = f"Takes back {edit.commit}, edit {edit.number} of {edit.count} of step {edit.step} of run {edit.run}."
-        outcomes.append(outcome("revert", subject, f"{why}\n\n{told}" if why else told, text))
+        outcomes.append(outcome("revert", subject, f"{why}\n\n{told}" if why else told, text, of=edit.commit))
     return Candidate(text, tuple(outcomes))
 
 
@@ -45,18 +50,22 @@ def without(repo: Repository, path: str, text: str, edit: RecordedEdit) -> str:
     turned round.
 
     Raises:
-        ConflictError: later edits changed the same lines. RefusedError: the commit has no parent.
+        ConflictError: later edits changed the same lines. UnfitChangeError: the commit has no parent, or is about
+            another file.
     """
     info = repo.objects.read_commit(edit.commit)
     if not info.parents:
-        raise RefusedError(f"{edit.commit[:12]} has no parent: it cannot be taken back")
+        raise UnfitChangeError(f"{edit.commit[:12]} has no parent: it cannot be taken back")
+    if any(documents.blob_at(repo, commit, path) is None for commit in (info.parents[0], edit.commit)):
+        raise UnfitChangeError(f"edit {edit.place} of run {edit.run} is of another file than {path}")
     had = documents.read(repo, info.parents[0], path).text
     has = documents.read(repo, edit.commit, path).text
     labels = ("now", f"edit {edit.place}", f"before edit {edit.place}")
     merged, shown = merge_file(repo, text, has, had, labels=labels)
     if merged:
         return merged
-    if edit.edit.content.strip() and squeezed(edit.edit.content) not in squeezed(text):
+    told = edit.edit.op in _BROUGHT and edit.edit.content.strip()
+    if told and squeezed(edit.edit.content) not in squeezed(text):
         return text  # later edits took it out, or made something else of it
     turned = _turned(edit.edit, text)
     after = apply_edits(text, [turned]) if turned else None

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skillgit.config import SkillSettings
-from skillgit.errors import RefusedError
+from skillgit.errors import RefusedError, UnfitChangeError
 from skillgit.store.locks import SkillLock
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.archive import documents
+from skillgit.train.archive import documents, taken_back
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import Journal, RunState, StepRecord, exact_text
 from skillgit.train.archive.messages import Place
@@ -52,6 +52,11 @@ class Shelf:
         last = prepare(repo, name, lock, tell)
         if last is None:
             raise RefusedError(f"{name} was not trained yet", mend=f"run `skillgit train {name}` first")
+        if last.info.document != settings.document:
+            raise RefusedError(
+                f"{name} was trained as {last.info.document}, and skillgit.yaml says {settings.document}",
+                mend=f"run `skillgit train {name}` first",
+            )
         return cls(repo, refs, settings, lock, last, repo.read_ref(refs.branch))
 
     @property
@@ -75,7 +80,7 @@ def put(shelf: Shelf, kind: str, built: Candidate, reason: str, *, joined: Joine
     last, repo, before = shelf.last, shelf.repo, shelf.document()
     blob = repo.objects.write_blob(built.document.encode())
     if blob == before.blob and joined is None:
-        raise RefusedError(f"{last.info.document}: that would change nothing")
+        raise UnfitChangeError(f"{last.info.document}: that would change nothing")
     place = Place(last.info.skill, last.info.run, last.state.step, last.state.epoch)
     verdict = [("Skill-Decision", "forced")]
     commits = write_candidate(
@@ -95,6 +100,7 @@ def put(shelf: Shelf, kind: str, built: Candidate, reason: str, *, joined: Joine
     record.cost, record.models = {"calls": 0, "tokens": 0, "usd": None, "rows": []}, {}
     kept = _scored(shelf, record)
     _write(shelf, _after(last.state, record), record, kept)
+    taken_back.keep(repo, last.info.skill, last.info.document, record)
     return record
 
 

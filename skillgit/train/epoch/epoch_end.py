@@ -22,6 +22,7 @@ from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import RunState, StepRecord
 from skillgit.train.archive.layout import META, OPTIMIZER
 from skillgit.train.archive.record import Moves, rollout_evidence
+from skillgit.train.archive.taken_back import is_taken
 from skillgit.train.epoch import longitudinal
 from skillgit.train.epoch.longitudinal import Pair
 from skillgit.train.epoch.meta_memory import update_memory
@@ -67,6 +68,8 @@ async def close_epoch(run: Run, calls: OptimizerCalls) -> None:
     run.note_unusable(log)
     if memory is not None:
         run.evidence[META] = [{"text": redact(memory)}]
+    if guidance and is_taken(run.taken_back, Edit(KIND, content=guidance)):
+        guidance, reason = None, "a person took that guidance out of the document"
     while run.state.closing and run.state.status == "running":
         try:
             if guidance and written(run.document().text) != written(current.text):

@@ -60,6 +60,7 @@ class Bout:
         rule: the gate, where it is not the skill's own.
         ties: a candidate that is accepted, and as good as the best document, becomes the best one.
         joined: what the candidate's last commit joins, in a merge.
+        best: a candidate that is accepted becomes the best document, whatever the scores.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Bout:
     rule: GateSettings | None = None
     ties: bool = False
     joined: Joined | None = None
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,8 @@ def _accept(run: Run, bout: Bout, c: Contender, record: StepRecord, state: RunSt
     state.tip, state.incumbent, state.accepted_count = last, c.blob, state.accepted_count + 1
     if run.session.settings.train.parent == "pareto":
         state.pool = list(dict.fromkeys([*state.pool, bout.before.blob, c.blob]))
-    better = c.decision == "accept-best" or (c.decision == "forced" and _beats_best(run, c.gated.measurement))
+    forced = c.decision == "forced" and (bout.best or _beats_best(run, c.gated.measurement))
+    better = forced or c.decision == "accept-best"
     run.measured[c.blob] = c.gated.measurement
     if better:
         moves.add(refs.best, repo.read_ref(refs.best), last)

@@ -41,6 +41,8 @@ from skillgit.train.scoring.rollout import Rollout
 
 MOST_REMEMBERED = 12
 """Rejected candidates and failure patterns that a prompt tells of, the newest."""
+_MOST_SHOWN = 2000
+"""Characters of an edit that a person took out."""
 _GONE = "(A person took this out of the document. Do not propose it again, in no other words either.)"
 
 
@@ -304,7 +306,9 @@ def memory_of(run: Run, blob: str) -> Memory:
     """Only what was rejected on this very document: on another, an edit may be tried again."""
     here = [entry["text"] for entry in run.state.rejected if entry["document"] == blob]
     rejected = tuple(data("rejected_edit", text) for text in here[-MOST_REMEMBERED:])
-    gone = tuple(data("rejected_edit", f"{e.op}: {e.content or e.target}\n{_GONE}") for e in run.taken_back)
+    gone = tuple(
+        data("rejected_edit", f"{e.op}: {(e.content or e.target)[:_MOST_SHOWN]}\n{_GONE}") for e in run.taken_back
+    )
     rejected = (*gone[-MOST_REMEMBERED:], *rejected)
     return Memory(rejected, tuple(data("pattern", text) for text in run.patterns[-MOST_REMEMBERED:]))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from skillgit.document.structure import body
 from skillgit.envs.contract import Task, exact
-from skillgit.errors import ConflictError, MeasurementError
+from skillgit.errors import ConflictError, MeasurementError, UnfitChangeError
 from skillgit.store.notes import add_note
 from skillgit.train.archive import edits
 from skillgit.train.archive.edits import RecordedEdit
@@ -68,14 +68,19 @@ def present(run: Run, wanted: Sequence[RecordedEdit] | None) -> list[RecordedEdi
     """The accepted edits that the tip's document still has, newest first; or those of them that a person wants."""
     text, path, repo = run.document().text, run.info.document, run.session.repo
     chosen = list(wanted) if wanted is not None else list(edits.accepted(repo, run.info.skill))
-    found = []
+    found, seen = [], {text}
     for edit in chosen:
         if edit.record.kind in ("revert", "merge"):
             continue  # they take out, or join, what other edits brought
         try:
-            if without(repo, path, text, edit) != text:
-                found.append(edit)
+            less = without(repo, path, text, edit)
         except ConflictError:
+            found.append(edit)
+            continue
+        except UnfitChangeError:
+            continue  # of an older file
+        if less not in seen:  # what was brought in twice is weighed once
+            seen.add(less)
             found.append(edit)
     return found
 
