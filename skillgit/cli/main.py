@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import ClassVar
@@ -106,6 +107,7 @@ def dispatch(arguments: list[str]) -> int:
 
 def run() -> None:
     """The console entry point of `skillgit` and `git-skill`."""
+    gc.set_threshold(50_000)  # a start makes many objects and drops none: looking for such is a tenth of it
     if "_SKILLGIT_COMPLETE" in os.environ:
         main.main(prog_name="skillgit")
     sys.exit(dispatch(sys.argv[1:]))

@@ -47,6 +47,7 @@ class ObjectStore(ABC):
         self._git = git
         self._common_dir = common_dir
         self._oid_bytes = 32 if object_format == "sha256" else 20
+        self._oid = re.compile(rf"[0-9a-f]{{{2 * self._oid_bytes}}}")
 
     @abstractmethod
     def _read(self, oid: str) -> RawObject:
@@ -70,7 +71,7 @@ class ObjectStore(ABC):
 
     def read(self, oid: str) -> RawObject:
         """An object, whole."""
-        if not re.fullmatch(rf"[0-9a-f]{{{2 * self._oid_bytes}}}", oid):
+        if not self._oid.fullmatch(oid):
             raise RepositoryError(f"{oid!r} is no object id of a {self.object_format} repository")
         return self._read(oid)
 

@@ -19,7 +19,7 @@ _KINDS = {
     "commit": ObjectType.COMMIT,
     "tag": ObjectType.TAG,
 }
-_NAMES = {number: name for name, number in _KINDS.items()}
+_NAMES = {int(number): name for name, number in _KINDS.items()}
 
 Found = TypeVar("Found")
 
@@ -54,7 +54,7 @@ class Pygit2Objects(ObjectStore):
 
     def _read(self, oid: str) -> RawObject:
         kind, data = self._again(lambda: self._odb.read(oid), f"object {oid}")
-        return RawObject(_NAMES[ObjectType(kind)], data)
+        return RawObject(_NAMES[kind], data)
 
     def write(self, kind: str, data: bytes) -> str:
         try:

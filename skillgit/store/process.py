@@ -1,6 +1,6 @@
 """Running the git program: environment, version, and its failures in our words.
 
-GitPython starts the process on Windows (`safer_popen` never runs a `git.exe` that lies in an untrusted folder); elsewhere
+GitPython starts the process on Windows, where `safer_popen` never runs a `git.exe` of an untrusted folder; elsewhere
 that is `Popen` itself, and importing it would take longer than most commands of git. Its `Git.execute` is not used
 because it cannot take a variable out of the environment.
 """
