@@ -65,6 +65,37 @@ def test_no_verb_shows_a_score_that_was_not_measured(here: Yard, rewrite: Rewrit
     repos.fsck(here.root)
 
 
+IN_A_CLONE = ("rebase changed", "squash", "fixup", "amend document", "amend message", "cherry pick", "filter documents")
+
+
+@pytest.mark.parametrize("once", ["finished"], indirect=True)
+@pytest.mark.parametrize("rewrite", [REWRITES[name] for name in IN_A_CLONE], ids=IN_A_CLONE)
+def test_trailers_of_a_clone_without_journals_count_only_for_their_document(
+    here: Yard, rewrite: Rewrite, tmp_path: Path
+) -> None:
+    """All that a plain clone has are branches and tags: what a commit says is believed of its own document."""
+    root = tmp_path / "clone"
+    here.git("clone", "-q", str(here.root), str(root))
+    repos.identify(root)
+    repos.git(root, "branch", "-q", "skill/topics", "origin/skill/topics")
+    clone = Yard(root, here.world, here.server)
+    assert clone.refs("refs/skillgit/") == {}
+    court = Court(root, here.world, here.server)
+    revs = rewrite(clone)
+    court.judge([*revs, "origin/skill/topics"])
+    assert court.scores > 0
+    tip = clone.git("rev-parse", BRANCH)
+    done = cli.call(root, "train", SKILL)
+    if done.code:  # the remote's branch went another way now, which a person has to settle
+        assert (done.code, "origin/skill/topics" in done.last) == (2, True), done
+        clone.git("remote", "remove", "origin")
+        done = cli.call(root, "train", SKILL)
+    assert done.code == 0, done.err
+    measured_first(clone, court, tip, 0)
+    court.judge([BRANCH, *revs[:2]])
+    repos.fsck(root)
+
+
 def journal_blobs(here: Yard) -> list[str]:
     """The document of every entry of every run, in order."""
     return [step.document for run in training.journals(here.root) for step in run]
