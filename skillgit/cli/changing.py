@@ -50,7 +50,11 @@ def gated(
     """
     from skillgit.cli import opened
     from skillgit.store.locks import SkillLock
+    from skillgit.store.refs import SkillRefs
     from skillgit.train.carry.change import bring_in, open_run
+
+    if project.repo.read_ref(SkillRefs(name).branch) is not None:
+        make(at_tip(project, name))  # what does not fit is said before any model is opened
 
     async def work(session: Session) -> tuple[StepRecord, str]:
         with SkillLock.acquire(session.repo, name, command) as lock:

@@ -218,7 +218,9 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
     run_id = _mint(repo, session.name)
     place = Place(session.name, run_id, 0, 1)
     moved_by_us = last is not None and tip == last.state.tip
-    if best is not None and moved_by_us and blob_at(repo, best, path) != blob_at(repo, tip, path):
+    owed = list(last.state.rejoin) if last is not None and history.is_own(repo, last) else []
+    # While something is owed, the best document lacks what the other training had accepted.
+    if best is not None and moved_by_us and not owed and blob_at(repo, best, path) != blob_at(repo, tip, path):
         tip = _bring_back(session, place, tip, best)
     if not repo.objects.is_ancestor(base, tip):
         tip = merge_base_in(session, place, tip, base)
@@ -242,7 +244,7 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
         target=session.target_identity,
         answered=False,
         rejected=list(last.state.rejected) if last is not None and same else [],
-        rejoin=list(last.state.rejoin) if last is not None and history.is_own(repo, last) else [],
+        rejoin=owed,
     )
     run = Run(session, lock, info, state, None, measured)
     if last is not None and same:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
-from support import cli, training
+from support import cli, repos, training
 from support.cli import Done
 from support.training import SKILL, Yard
 
@@ -66,3 +69,41 @@ class Hand(Yard):
         """The facts that plain git shows for an object."""
         text = self.git("notes", "--ref=skillgit", "show", oid)
         return [json.loads(line) for line in text.splitlines()]
+
+
+SHARED = ("refs/heads/skill/*", "refs/tags/*", "refs/skillgit/*")
+
+
+@dataclass
+class Two:
+    """Two clones of a bare repository."""
+
+    here: Hand
+    there: Hand
+
+    def send(self) -> None:
+        """What the other clone has goes to the remote, and this clone fetches it, by plain git."""
+        self.there.git("push", "-q", "origin", *(f"{ref}:{ref}" for ref in SHARED))
+        self.here.git("fetch", "-q", "origin")
+
+    def turned(self) -> Two:
+        """The same, as the other clone sees it."""
+        return Two(self.there, self.here)
+
+
+@contextlib.contextmanager
+def two_clones(root: Path, patch: pytest.MonkeyPatch) -> Iterator[Two]:
+    """A yard and a clone of it, neither of them trained, with a bare remote between them."""
+    with training.yard(root / "here", patch, training.mixed()) as made:
+        repos.git(root, "init", "-q", "--bare", "-b", "main", "bare")
+        made.git("remote", "add", "origin", str(root / "bare"))
+        made.git("push", "-q", "origin", "main")
+        made.git("fetch", "-q", "origin")
+        yield Two(Hand(made.root, made.world, made.server), another(made, root, "there"))
+
+
+def another(made: Yard, root: Path, name: str) -> Hand:
+    """One more clone of the remote."""
+    repos.git(root, "clone", "-q", "bare", name)
+    repos.identify(root / name)
+    return Hand(root / name, made.world, made.server)

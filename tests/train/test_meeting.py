@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from support import repos, training
-from support.carrying import Hand
+from support.carrying import Hand, Two, two_clones
 from support.training import BEST_REF, BRANCH, DOCUMENT, trailer
 from support.truth import share
 
@@ -19,32 +18,11 @@ from skillgit.train.archive.journal import StepRecord
 from skillgit.train.carry.change import Make, bring_in
 from skillgit.train.run import Run
 
-SHARED = ("refs/heads/skill/*", "refs/tags/*", "refs/skillgit/*")
-
-
-@dataclass
-class Two:
-    """Two clones of a bare repository."""
-
-    here: Hand
-    there: Hand
-
-    def send(self) -> None:
-        """What the other clone has goes to the remote, and this clone fetches it, by plain git."""
-        self.there.git("push", "-q", "origin", *(f"{ref}:{ref}" for ref in SHARED))
-        self.here.git("fetch", "-q", "origin")
-
 
 @pytest.fixture
 def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Two]:
-    with training.yard(tmp_path / "here", monkeypatch, training.mixed()) as made:
-        repos.git(tmp_path, "init", "-q", "--bare", "-b", "main", "bare")
-        made.git("remote", "add", "origin", str(tmp_path / "bare"))
-        made.git("push", "-q", "origin", "main")
-        repos.git(tmp_path, "clone", "-q", "bare", "there")
-        repos.identify(tmp_path / "there")
-        made.git("fetch", "-q", "origin")
-        yield Two(Hand(made.root, made.world, made.server), Hand(tmp_path / "there", made.world, made.server))
+    with two_clones(tmp_path, monkeypatch) as made:
+        yield made
 
 
 def rules(text: str) -> set[str]:

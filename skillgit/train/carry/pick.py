@@ -46,6 +46,13 @@ class Picked:
     known: RecordedEdit | None
 
 
+class _ThereError(UnfitChangeError):
+    """The document has that already."""
+
+    def __init__(self, one: Picked) -> None:
+        super().__init__(f"{one.commit[:12]}: the document has that already")
+
+
 def find(repo: Repository, path: str, rev: str, given: str | None = None) -> Picked:
     """What a person means by a revision.
 
@@ -74,17 +81,24 @@ def picked(repo: Repository, before: Placed, wanted: Sequence[Picked]) -> Candid
     """The document with the changes, in the order given, a commit each.
 
     An edit that a journal here knows is applied as it was proposed; where that does not fit, and for all other commits,
-    the change is merged three ways.
+    the change is merged three ways. Of several, those that the document has already are left out.
 
     Raises:
         ConflictError: it fits in neither way. UnfitChangeError: it changes nothing, or
             brings what no edit may.
     """
     text, outcomes = before.text, list[EditOutcome]()
+    there: _ThereError | None = None
     for one in wanted:
-        found = _apply(repo, text, one)
+        try:
+            found = _apply(repo, text, one)
+        except _ThereError as error:
+            there = there or error
+            continue
         text = found.document
         outcomes.append(found)
+    if there is not None and not outcomes:
+        raise there
     return Candidate(text, tuple(outcomes))
 
 
@@ -93,8 +107,12 @@ def _apply(repo: Repository, text: str, one: Picked) -> EditOutcome:
     had, has = (documents.read(repo, commit, one.path).text for commit in (parent, one.commit))
     known = one.known.edit if one.known is not None and one.known.edit.op in _PLAIN else None
     edit, problem = known or as_edit(had, has), ""
-    if known is not None and (found := _by_edit(text, known, one)).status == "applied":
-        return found
+    if known is not None:
+        found = _by_edit(text, known, one)
+        if found.status == "applied":
+            return found
+        if found.status == "no_change":
+            raise _ThereError(one)
     merged, shown = merge_file(repo, text, had, has, labels=("now", "before", one.commit[:12]))
     if merged:
         _check(repo, one, text, merged)
@@ -105,7 +123,9 @@ def _apply(repo: Repository, text: str, one: Picked) -> EditOutcome:
         found = _by_edit(text, edit, one)
         if found.status == "applied":
             return found
-        problem = f": {found.status}: {found.reason}"
+        if found.status == "no_change":
+            raise _ThereError(one)
+        problem = f": {found.status}: {found.reason.removesuffix('.')}"
     raise ConflictError(
         f"{one.commit[:12]} does not fit into this document{problem}", mend="make the edit by hand", shown=shown
     )
@@ -147,7 +167,7 @@ def _check(repo: Repository, one: Picked, text: str, merged: str) -> None:
     """
     short = one.commit[:12]
     if merged == text:
-        raise UnfitChangeError(f"{short}: the document has that already")
+        raise _ThereError(one)
     if brought := secrets_in(merged) - secrets_in(text):
         kinds = ", ".join(sorted({kind for kind, _ in brought}))
         raise UnfitChangeError(f"{short} would bring a secret ({kinds})")

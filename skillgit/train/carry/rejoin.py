@@ -8,7 +8,7 @@ from skillgit.errors import ConflictError, DocumentError, UnfitChangeError
 from skillgit.train.archive import edits
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.edits import RecordedEdit
-from skillgit.train.archive.taken_back import is_taken
+from skillgit.train.archive.taken_back import BY_HAND, is_taken
 from skillgit.train.carry.change import Change, bring_in
 from skillgit.train.carry.pick import Picked, picked
 from skillgit.train.carry.revert import reverted, without
@@ -41,14 +41,14 @@ async def _again(run: Run, commit: str) -> str | None:
     """
     known = edits.by_commit(run.session.repo, run.info.skill, commit)
     found = edits.of_record(known.run, known.record) if known else []
-    asked = known is not None and known.record.kind == "revert" and known.record.decision == "forced"
+    asked = known is not None and known.record.kind in BY_HAND and known.record.decision == "forced"
     left = [edit for edit in found if not is_taken(run.taken_back, edit.edit)]
     if found and not left:
         return "a person took it out"
 
     def make(before: Placed) -> Change:
         if asked:
-            return Change("revert", _taken_out(run, before, found), forced=True, owed=commit)
+            return Change("retry", _taken_out(run, before, found), forced=True, owed=commit)
         wanted = [Picked(edit.commit, run.info.document, edit) for edit in left]
         built = picked(run.session.repo, before, wanted or [Picked(commit, run.info.document, None)])
         # As good as ours alone, it has theirs as well.

@@ -71,9 +71,12 @@ def without(repo: Repository, path: str, text: str, edit: RecordedEdit) -> str:
     after = apply_edits(text, [turned]) if turned else None
     if after is not None and after.reports[0].status == "applied":
         return after.document
+    mend = "take those out with it, or edit the document by hand"
+    if edit.edit.op == "revert":
+        mend = f"bring back what it took out with `skillgit cherry-pick` and {edit.edit.target[:12]}"
     raise ConflictError(
         f"edit {edit.place} of run {edit.run} cannot be taken out alone: later edits changed the same lines",
-        mend="take those out with it, or edit the document by hand",
+        mend=mend,
         shown=shown,
     )
 

@@ -11,7 +11,7 @@ from skillgit.errors import RefusedError, UnfitChangeError
 from skillgit.store.locks import SkillLock
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.archive import documents, taken_back
+from skillgit.train.archive import documents, history, taken_back
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import Journal, RunState, StepRecord, exact_text
 from skillgit.train.archive.messages import Place
@@ -21,7 +21,7 @@ from skillgit.train.gate.settling import edit_rows
 from skillgit.train.propose.candidate import Candidate
 from skillgit.train.run import comparable
 from skillgit.train.scoring import scores
-from skillgit.train.scoring.scores import metric_of
+from skillgit.train.scoring.scores import Measurement, metric_of
 from skillgit.train.start import prepare
 
 
@@ -73,6 +73,7 @@ def put(shelf: Shelf, kind: str, built: Candidate, reason: str, *, joined: Joine
     """Commit a change on the branch. Its document becomes the best one: a person has said so.
 
     Where the run has measured that very document, on the val tasks that its scores are of, the entry has its score.
+    What was taken out or brought back is noted.
 
     Raises:
         RefusedError: nothing changes. RefMovedError: somebody moved the branch.
@@ -119,7 +120,7 @@ def _after(state: RunState, record: StepRecord) -> RunState:
 
 def _scored(shelf: Shelf, record: StepRecord) -> dict[str, Any]:
     """The scores that the journal keeps from now on: those of the new document, where they are known."""
-    known = comparable(shelf.last.scores, record.document)
+    known = comparable(shelf.last.scores, record.document) or _earlier(shelf, record.document)
     if known is None:
         return {}
     metric = metric_of(shelf.settings.evaluation)
@@ -129,6 +130,16 @@ def _scored(shelf: Shelf, record: StepRecord) -> dict[str, Any]:
     record.prefix = record.val_tasks = len(known)
     record.scores = scores.encode(known)
     return {record.document: record.scores}
+
+
+def _earlier(shelf: Shelf, blob: str) -> Measurement | None:
+    """What the run measured of a document, as far as that compares with its scores of now."""
+    for _, record in history.entries(shelf.repo, shelf.last.commit):
+        if record.document == blob and record.scores and record.score is not None:
+            return scores.decode(record.scores)
+        if record.kind in ("baseline", "remeasure"):
+            break  # what is older was measured on other tasks, or with another target
+    return None
 
 
 def _write(shelf: Shelf, state: RunState, record: StepRecord, kept: Mapping[str, Any]) -> None:

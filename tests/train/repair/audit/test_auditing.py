@@ -158,6 +158,7 @@ def test_nothing_differs_after_what_people_ask_for(here: Yard) -> None:
         (0, "attribute", SKILL, "--delete", "--full"),
         (2, "rejected", "retry", SKILL, "3"),
         (0, "revert", SKILL, "2.3", "--no-gate"),
+        (2, "rejected", "retry", SKILL, "3"),
         (0, "rollback", SKILL, "--to", "main"),
         (2, "cherry-pick", SKILL, accepted),
         (0, "rejected", "prune", SKILL, "1"),
