@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from skillgit.document import Edit, apply_edits
@@ -83,8 +84,8 @@ def without(repo: Repository, path: str, text: str, edit: RecordedEdit) -> str:
 
 def _turned(edit: Edit, text: str) -> Edit | None:
     """The edit that undoes another one, where the lines that it brought stand in the document as it brought them."""
-    content = edit.content.strip()
-    if not content or f"\n{text}\n".count(f"\n{content}\n") != 1:
+    content, lines = (re.sub(r"\r\n?", "\n", one) for one in (edit.content.strip(), text))
+    if not content or f"\n{lines}\n".count(f"\n{content}\n") != 1:
         return None  # of a line that somebody went on writing, a part would be left
     if edit.op in ("append", "insert_after"):
         return Edit("delete", target=content)
