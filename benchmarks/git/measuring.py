@@ -54,7 +54,8 @@ def measure(cases: Sequence[Case], root: Path, repeats: int) -> list[Row]:
     rows = [Row(case) for case in cases]
     for number in range(repeats + (repeats > 1)):
         for row in rows:
-            for command, times in ((row.case.ours, row.ours), (row.case.plain, row.plain)):
+            both = ((row.case.ours, row.ours), (row.case.plain, row.plain))
+            for command, times in both if number % 2 else both[::-1]:
                 if row.case.ready is not None:
                     row.case.ready()
                 wall, cpu = timed(command, root)

@@ -61,6 +61,11 @@ class Size:
     evidence: bool = True
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        each = (self.steps - self.rejected) / self.runs - self.steps // self.runs // 10
+        if self.rejected >= self.steps or each > self.val - 2:
+            raise ValueError(f"a run of {self.val} val tasks has not {each:g} steps to win: make more runs of it")
+
 
 @dataclass(slots=True)
 class Made:
