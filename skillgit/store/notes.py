@@ -110,6 +110,6 @@ def _facts(content: bytes) -> list[dict[str, Any]]:
 def _fact(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

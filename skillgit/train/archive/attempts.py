@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
+from skillgit.train.archive import forms
 from skillgit.train.archive.known import Knowledge
 from skillgit.train.archive.story import Entry, Steps
 
@@ -132,7 +133,7 @@ def _rows(
 def _row(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -170,9 +171,9 @@ def _attempt(row: dict[str, Any]) -> Attempt | None:
         if "error" in row:
             return Attempt(int(row["trial"]), None, None, "", cut=False, said=str(row["error"]))
         reply, cut = _cut(str(row["reply"]))
-        hard, soft = Fraction(str(row["hard"])), Fraction(str(row["soft"]))
+        hard, soft = forms.score(row["hard"]), forms.score(row["soft"])
         return Attempt(int(row["trial"]), hard, soft, reply, cut, str(row.get("reason") or ""))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 

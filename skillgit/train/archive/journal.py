@@ -7,14 +7,15 @@ Numbers are `num/den`. There is no task text in it, and no model text beyond the
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from skillgit.errors import RefusedError
+from skillgit.store.refs import is_run_id
+from skillgit.train.archive import forms
 
 D = TypeVar("D", "RunInfo", "RunState", "StepRecord")
 
@@ -29,10 +30,13 @@ def exact_text(number: Fraction | None) -> str | None:
     return None if number is None else f"{number.numerator}/{number.denominator}"
 
 
-@functools.lru_cache(maxsize=4096)
 def exact_number(text: str | None) -> Fraction | None:
-    """The inverse of `exact_text`."""
-    return None if text is None else Fraction(text)
+    """The inverse of `exact_text`.
+
+    Raises:
+        ValueError: no score of 0 to 1.
+    """
+    return None if text is None else forms.score(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +177,28 @@ class Journal:
     """Val scores by blob, encoded as `skillgit.train.scoring.scores.encode` does."""
 
 
-_NAMES: dict[type, frozenset[str]] = {
-    kind: frozenset(field.name for field in fields(kind)) for kind in (RunInfo, RunState, StepRecord)
+_RULES: dict[str, forms.Fits] = {
+    **dict.fromkeys(forms.IDS, forms.is_id),
+    **dict.fromkeys(forms.SCORES, forms.is_score),
+    "commits": forms.each(forms.is_id),
+    "rejoin": forms.each(forms.is_id),
+    "edits": forms.each(forms.is_edit),
+    "cost": forms.is_cost,
+}
+
+
+def _is_run(value: Any) -> bool:
+    return type(value) is str and is_run_id(value)
+
+
+_FORMS: dict[type, dict[str, forms.Fits]] = {
+    RunInfo: forms.table(RunInfo, {"document": forms.is_path, "run": _is_run}),
+    RunState: forms.table(RunState, {**_RULES, "best": forms.is_id}),
+    StepRecord: forms.table(StepRecord, {**_RULES, "best": forms.is_score, "document": forms.is_id}),
+}
+_NEEDED: dict[type, frozenset[str]] = {
+    kind: frozenset(f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
+    for kind in _FORMS
 }
 
 
@@ -209,11 +233,27 @@ def load(kind: type[D], data: bytes | None, commit: str) -> D:
     value = _object(data, commit)
     if value.get("format", FORMAT) != FORMAT:
         raise RefusedError(f"journal {commit[:12]} was written by a newer skillgit", mend="upgrade skillgit")
-    known = _NAMES[kind]
-    try:
-        return kind(**{key: item for key, item in value.items() if key in known})
-    except TypeError:
-        raise RefusedError(f"journal {commit[:12]} lacks fields", mend="run `skillgit doctor`") from None
+    found = _fields(kind, value, commit)
+    if kind is StepRecord:
+        for other in found.get("others", ()):
+            _fields(StepRecord, other, commit)
+            if other.get("others"):
+                raise RefusedError(f"journal {commit[:12]} is not readable: others", mend="run `skillgit doctor`")
+    return kind(**found)
+
+
+def _fields(kind: type, value: Mapping[str, Any], commit: str) -> dict[str, Any]:
+    """The fields of a dataclass, each of the form that it has to have; what this version does not know is left out."""
+    known = _FORMS[kind]
+    found = {key: item for key, item in value.items() if key in known}
+    wrong = next((key for key, item in found.items() if not known[key](item)), None)
+    if wrong is not None:
+        raise RefusedError(f"journal {commit[:12]} is not readable: {wrong}", mend="run `skillgit doctor`")
+    if lacking := _NEEDED[kind] - found.keys():
+        raise RefusedError(
+            f"journal {commit[:12]} is not readable: it has no {min(lacking)}", mend="run `skillgit doctor`"
+        )
+    return found
 
 
 def _object(data: bytes | None, commit: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from skillgit.errors import MeasurementError, RefusedError
 from skillgit.store.notes import read_notes
 from skillgit.store.refs import NOTES
 from skillgit.store.repository import Repository
-from skillgit.train.archive import history
+from skillgit.train.archive import forms, history
 from skillgit.train.archive.journal import RunState, StepRecord, load
 from skillgit.train.archive.walking import Stop, walk
 from skillgit.train.scoring import scores
@@ -228,7 +228,7 @@ def _kept(data: bytes, blob: str) -> dict[str, Any]:
     """A document's scores in `scores.json`; none where the file is not as we write it."""
     try:
         found = json.loads(data)[blob]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -244,7 +244,7 @@ def _measured(record: StepRecord) -> Iterator[tuple[str, Measurement]]:
 
 def _from_journal(blob: str, measurement: Measurement, state: RunState, stop: Stop) -> Known | None:
     hard, soft = scores.mean(measurement, scores.HARD), scores.mean(measurement, scores.SOFT)
-    if hard is None or soft is None or not _sound(measurement):
+    if hard is None or soft is None:
         return None
     return Known(
         blob=blob,
@@ -268,14 +268,14 @@ def _noted(blob: str, fact: Mapping[str, Any]) -> Known | None:
     if fact.get("kind") != "score" or split is None:
         return None
     try:
-        hard, soft, tasks = Fraction(str(fact["hard"])), Fraction(str(fact["soft"])), int(fact["tasks"])
-        measurement = scores.decode(fact["scores"]) if "scores" in fact else None
+        hard, soft, tasks = forms.score(fact["hard"]), forms.score(fact["soft"]), int(fact["tasks"])
         settings = dict(fact["settings"]) if "settings" in fact else None
         errors = int(fact.get("errors", 0))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError, MeasurementError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    if not (0 <= hard <= 1 and 0 <= soft <= 1 and tasks > 0):
+    if tasks <= 0 or not isinstance(fact.get("scores", {}), dict):
         return None
+    measurement = _by_task(fact)
     if measurement is not None and not _agrees(measurement, tasks, hard, soft):
         measurement = None
     return Known(
@@ -293,14 +293,18 @@ def _noted(blob: str, fact: Mapping[str, Any]) -> Known | None:
     )
 
 
+def _by_task(fact: Mapping[str, Any]) -> Measurement | None:
+    """A note's scores by task; None where it has none that can be read."""
+    try:
+        return scores.decode(fact["scores"])
+    except (KeyError, MeasurementError):
+        return None
+
+
 def _agrees(measurement: Measurement, tasks: int, hard: Fraction, soft: Fraction) -> bool:
     """Whether scores by task are those that the means were made of."""
     means = scores.mean(measurement, scores.HARD), scores.mean(measurement, scores.SOFT)
-    return _sound(measurement) and len(measurement) == tasks and means == (hard, soft)
-
-
-def _sound(measurement: Measurement) -> bool:
-    return all(0 <= value <= 1 for trials in measurement.values() for t in trials if t for value in (t.hard, t.soft))
+    return len(measurement) == tasks and means == (hard, soft)
 
 
 def _errors(measurement: Measurement) -> int:

@@ -268,7 +268,7 @@ def _of_known(known: Known, score: Fraction) -> Measured:
 
 def _diff(repo: Repository, path: str, found: Found) -> str:
     """What became of the document: the whole candidate's change, or one commit's own; empty where it is not here."""
-    options = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text")
+    options = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--text", "--end-of-options")
     commit, entry = found.commit, found.entry
     if commit is None or (entry is not None and not entry.record.commits and not found.exact):
         blobs = (entry.record.came_from, entry.record.document) if entry else ()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from skillgit.config import EvaluationSettings
 from skillgit.envs.contract import exact
 from skillgit.errors import MeasurementError
+from skillgit.train.archive import forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,13 @@ def decode(value: Mapping[str, Iterable[Any]]) -> Measurement:
         MeasurementError: not what `encode` writes.
     """
     try:
-        return {
-            task: tuple(None if t is None else Trial(Fraction(t[0]), Fraction(t[1])) for t in trials)
-            for task, trials in value.items()
-        }
-    except (TypeError, ValueError, IndexError, ZeroDivisionError, AttributeError):
+        return {task: tuple(None if t is None else _trial(*t) for t in trials) for task, trials in value.items()}
+    except (TypeError, ValueError, AttributeError):
         raise MeasurementError("a journal's scores are not readable", mend="run `skillgit doctor`") from None
+
+
+def _trial(hard: str, soft: str) -> Trial:
+    return Trial(forms.score(hard), forms.score(soft))
 
 
 def _text(number: Fraction) -> str:
