@@ -116,10 +116,10 @@ def report(name: str, record: StepRecord, run: str, *, as_json: bool, mend: str)
     """Say what became of a change.
 
     Raises:
-        RefusedError: the gate did not accept it.
+        RefusedError: the gate did not accept it. MeasurementError: it could not decide.
     """
     from skillgit.cli.progress import points, reached
-    from skillgit.errors import RefusedError
+    from skillgit.errors import MeasurementError, RefusedError
     from skillgit.store.refs import SkillRefs
     from skillgit.train.archive.journal import exact_number
     from skillgit.train.archive.story import Entry
@@ -134,6 +134,10 @@ def report(name: str, record: StepRecord, run: str, *, as_json: bool, mend: str)
             print(f"skill/{name} is at {record.commits[-1][:12]}: {record.decision}, {score}{was}")
             print(one_line(record.reason))
         return
+    if record.decision == "indecisive":
+        raise MeasurementError(
+            f"nothing was decided: {one_line(record.reason)}", mend="mend what fails and run the same command again"
+        )
     score = reached(entry.score, exact_number(record.maximum))
     kept = ""
     if record.decision == "reject":

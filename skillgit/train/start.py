@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from skillgit.config import SkillSettings
 from skillgit.document.length import length
@@ -25,10 +28,12 @@ from skillgit.train.archive.record import Moves, end_run
 from skillgit.train.archive.refusals import refuse_blocked, refuse_checked_out, refuse_symbolic
 from skillgit.train.checks import check_resumed
 from skillgit.train.events import Listener, Note, RunStarted
-from skillgit.train.meeting import meet
+from skillgit.train.meeting import fetched, meet
 from skillgit.train.run import Run, comparable
 from skillgit.train.schedule import steps_per_epoch
 from skillgit.train.session import Session
+
+Section = TypeVar("Section", bound=BaseModel)
 
 RUN_SETTINGS = ("train", "gradient", "optimizer", "evaluation")
 
@@ -43,9 +48,12 @@ async def begin(session: Session, lock: SkillLock, *, fresh: bool) -> Run:
     last = prepare(session.repo, session.name, lock, session.tell)
     meet(session, lock, last)
     if last is not None and last.state.status == "running":
-        if not fresh:
+        if not history.is_own(session.repo, last):
+            session.tell(Note(f"run {last.info.run} is another clone's, and may go on there: a new one begins here"))
+        elif not fresh:
             return await _resume(session, lock, last)
-        _give_up(session, lock, last)
+        else:
+            _give_up(session, lock, last)
     return await new_run(session, lock, last)
 
 
@@ -106,7 +114,8 @@ def run_settings(settings: SkillSettings, train_tasks: int) -> dict[str, Any]:
 def unfinished(session: Session) -> Journal | None:
     """The run that the next command goes on with."""
     last = history.current(session.repo, session.name)
-    return last if last is not None and last.state.status == "running" else None
+    own = last is not None and history.is_own(session.repo, last)
+    return last if own and last is not None and last.state.status == "running" else None
 
 
 def keep_settings(session: Session, last: Journal) -> None:
@@ -133,9 +142,17 @@ def keep_settings(session: Session, last: Journal) -> None:
     more = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
     note = f"the unfinished run keeps the settings it began with: {', '.join(shown[:4])}{more}"
     session.tell(Note(f"{note}; --fresh starts a new run"))
-    kept = {s: getattr(session.settings, s).model_validate({**now[s], **began[s]}) for s in RUN_SETTINGS if s in began}
+    kept = {s: _chosen(getattr(session.settings, s), {**now[s], **began[s]}) for s in RUN_SETTINGS if s in began}
     session.settings = session.settings.model_copy(update=kept)
     check_resumed(session)
+
+
+def _chosen(section: Section, values: Mapping[str, Any]) -> Section:
+    """A section with other values; what is as by default counts as not chosen, which some rules between keys ask."""
+    defaults = {
+        name: field.get_default(call_default_factory=True) for name, field in type(section).model_fields.items()
+    }
+    return section.model_validate({k: v for k, v in values.items() if k not in defaults or v != defaults[k]})
 
 
 async def _resume(session: Session, lock: SkillLock, last: Journal) -> Run:
@@ -215,7 +232,7 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
     documents.read(repo, base, path)  # a document that the base lacks is said before anything is measured
     branch, best = repo.read_ref(session.refs.branch), repo.read_ref(session.refs.best)
     tip = branch or _remote_tip(session) or base
-    run_id = _mint(repo, session.name)
+    run_id = mint(repo, session.name)
     place = Place(session.name, run_id, 0, 1)
     moved_by_us = last is not None and tip == last.state.tip
     owed = list(last.state.rejoin) if last is not None and history.is_own(repo, last) else []
@@ -254,6 +271,7 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
     await run.measure(placed, "baseline")
     if best is not None and best_blob is not None:
         await run.measure(documents.read(repo, best, path), "baseline")
+    await _weigh_theirs(run, tip)
     if run.memory:  # into this run's evidence: a resumed run looks only there
         run.evidence[META] = [{"text": run.memory}]
     moves = Moves()
@@ -262,7 +280,23 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
     return run
 
 
-def _mint(repo: Repository, name: str) -> str:
+async def _weigh_theirs(run: Run, tip: str) -> None:
+    """Where another clone's training was joined, its best document is measured too, and is the best one if it is."""
+    repo, refs, path = run.session.repo, run.session.refs, run.info.document
+    known = fetched(repo, refs.branch)
+    theirs = repo.read_ref(f"refs/skillgit/remotes/{known[0]}/best/{run.info.skill}") if known else None
+    blob = blob_at(repo, theirs, path) if theirs and repo.objects.is_ancestor(theirs, tip) else None
+    # One that ours came from was compared when ours became the best.
+    if theirs is None or blob in (None, run.state.best) or repo.objects.is_ancestor(theirs, run.state.best_commit):
+        return
+    placed = documents.read(repo, theirs, path)
+    await run.measure(placed, "baseline")
+    mine, other = run.score(run.state.best), run.score(placed.blob)
+    if mine is not None and other is not None and other > mine:
+        run.state.best, run.state.best_commit = placed.blob, theirs
+
+
+def mint(repo: Repository, name: str) -> str:
     """A run id that sorts after all known ones, also where a clock was set back."""
     known = history.runs(repo, name)
     soonest = run_time(known[-1][0]) + timedelta(milliseconds=1) if known else datetime.now(UTC)

@@ -76,9 +76,10 @@ async def open_run(session: Session, lock: SkillLock) -> Run:
     last = prepare(session.repo, session.name, lock, session.tell)
     if last is None:
         raise RefusedError(f"{session.name} was not trained yet", mend=f"run `skillgit train {session.name}` first")
-    if last.state.status == "running":
+    own = history.is_own(session.repo, last)
+    if own and last.state.status == "running":
         keep_settings(session, last)
-    elif last.info.document != session.settings.document or not history.is_own(session.repo, last):
+    elif not own or last.info.document != session.settings.document:
         # The journal of another clone may go on there as well, and two that differ are one too many.
         return await new_run(session, lock, last)
     run, current = reopened(session, lock, last)

@@ -8,12 +8,14 @@ from typing import Any
 
 from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError, UnfitChangeError
+from skillgit.store.clones import clone_id
 from skillgit.store.locks import SkillLock
 from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive import documents, history, taken_back
 from skillgit.train.archive.documents import Placed
 from skillgit.train.archive.journal import Journal, RunState, StepRecord, exact_text
+from skillgit.train.archive.layout import read_journal
 from skillgit.train.archive.messages import Place
 from skillgit.train.archive.record import Joined, Moves, write_candidate, write_step
 from skillgit.train.events import Listener
@@ -22,7 +24,7 @@ from skillgit.train.propose.candidate import Candidate
 from skillgit.train.run import comparable
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.scores import Measurement, metric_of
-from skillgit.train.start import prepare
+from skillgit.train.start import mint, prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,12 @@ def put(shelf: Shelf, kind: str, built: Candidate, reason: str, *, joined: Joine
     Raises:
         RefusedError: nothing changes. RefMovedError: somebody moved the branch.
     """
-    last, repo, before = shelf.last, shelf.repo, shelf.document()
+    repo, before = shelf.repo, shelf.document()
     blob = repo.objects.write_blob(built.document.encode())
     if blob == before.blob and joined is None:
-        raise UnfitChangeError(f"{last.info.document}: that would change nothing")
+        raise UnfitChangeError(f"{shelf.last.info.document}: that would change nothing")
+    home = shelf if history.is_own(repo, shelf.last) else replace(shelf, last=_own_run(shelf, before))
+    last = home.last
     place = Place(last.info.skill, last.info.run, last.state.step, last.state.epoch)
     verdict = [("Skill-Decision", "forced")]
     commits = write_candidate(
@@ -100,9 +104,35 @@ def put(shelf: Shelf, kind: str, built: Candidate, reason: str, *, joined: Joine
     )
     record.cost, record.models = {"calls": 0, "tokens": 0, "usd": None, "rows": []}, {}
     kept = _scored(shelf, record)
-    _write(shelf, _after(last.state, record), record, kept)
+    _write(home, _after(last.state, record), record, kept)
     taken_back.keep(repo, last.info.skill, last.info.document, record)
     return record
+
+
+def _own_run(shelf: Shelf, before: Placed) -> Journal:
+    """Begin a run of this clone, and end it: the newest one is another clone's, and its journal may go on there."""
+    repo, last, tip = shelf.repo, shelf.last, shelf.tip
+    info = replace(last.info, run=mint(repo, last.info.skill), clone=clone_id(repo))
+    reason = "begun for a change by hand"
+    state = RunState(
+        tip=tip,
+        incumbent=before.blob,
+        best=last.state.best,
+        best_commit=last.state.best_commit,
+        val=last.state.val,
+        target=last.state.target,
+        status="finished",
+        reason=reason,
+    )
+    record = StepRecord("baseline", 0, 1, "baseline", reason, document=before.blob, document_before=before.blob)
+    record.cost, record.models = {"calls": 0, "tokens": 0, "usd": None, "rows": []}, {}
+    kept = _scored(shelf, record)
+    moves = Moves()
+    moves.add(shelf.refs.branch, shelf.branch, tip)
+    commit = write_step(
+        shelf, shelf.lock, info, state, record, kept, previous=None, keeps=[tip], moves=moves, evidence={}
+    )
+    return read_journal(repo, commit)
 
 
 def _after(state: RunState, record: StepRecord) -> RunState:

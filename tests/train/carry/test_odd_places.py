@@ -31,7 +31,7 @@ def undo_and_redo(hand: Hand) -> list[str]:
     right = {hand.world.rule(topic) for topic in hand.world.codes}
     edit = next(edit for edit in hand.edits() if edit.row["content"] in right)
     found = [hand.text()]
-    hand.call("revert", SKILL, edit.commit, "--no-gate", "-m", "ключ: ‏א")
+    hand.call("revert", SKILL, edit.commit, "--no-gate", "-m", "ключ: \u200fא")
     found.append(hand.text())
     hand.call("cherry-pick", SKILL, edit.commit)
     found.append(hand.text())
