@@ -166,28 +166,62 @@ def test_an_unfinished_run_is_its_clone_s(two: Two) -> None:
     assert two.here.git("log", "-1", "--format=%s", f"refs/skillgit/runs/topics/{own}").startswith("skillgit journal")
 
 
-def test_an_unfinished_run_of_another_clone_goes_on_here_where_there_is_no_own(two: Two) -> None:
+def follow(two: Two) -> dict[str, str]:
+    """This clone gets all of the other's refs, by plain git, and gives the journals."""
+    two.send()
+    for pattern in ("refs/skillgit/*", "refs/tags/*"):
+        two.here.git("fetch", "-q", "origin", f"{pattern}:{pattern}")
+    two.here.git("update-ref", BRANCH, "origin/skill/topics")
+    return two.here.refs("refs/skillgit/runs")
+
+
+def test_nobody_appends_to_an_unfinished_run_of_another_clone(two: Two) -> None:
     async def part(hand: Hand) -> None:
         with pytest.raises(InterruptedRunError):
             await hand.train(entries=1)
 
     asyncio.run(part(two.there))
-    two.send()
-    for pattern in ("refs/skillgit/*", "refs/tags/*"):
-        two.here.git("fetch", "-q", "origin", f"{pattern}:{pattern}")
-    two.here.git("update-ref", BRANCH, "origin/skill/topics")
+    theirs = follow(two)
     two.here.again()
-    assert len(two.here.refs("refs/skillgit/runs")) == 1
+    assert any("is another clone's" in note for note in two.here.watcher.notes)
+    assert theirs.items() < two.here.refs("refs/skillgit/runs").items()
+    # Their journal's scores are used: the baseline costs no call.
+    assert two.here.steps[0].cost["calls"] == 0
+    assert two.here.call("verify", "topics").code == 0
 
 
-def test_a_gated_change_on_a_finished_run_of_another_clone_begins_a_run_of_its_own(two: Two) -> None:
+@pytest.mark.parametrize("gated", [True, False])
+def test_a_change_by_hand_on_another_clone_s_run_begins_a_run_of_its_own(two: Two, gated: bool) -> None:
     two.there.again()
-    two.send()
-    for pattern in ("refs/skillgit/*", "refs/tags/*"):
-        two.here.git("fetch", "-q", "origin", f"{pattern}:{pattern}")
-    two.here.git("update-ref", BRANCH, "origin/skill/topics")
-    before = two.here.refs("refs/skillgit/runs")
-    two.here.call("revert", "topics", two.here.edits()[2].commit, code=2)
+    theirs = follow(two)
+    edit, before = two.here.edits()[2], two.here.text()
+    two.here.call("revert", "topics", edit.commit, *([] if gated else ["--no-gate"]), code=2 if gated else 0)
     after = two.here.refs("refs/skillgit/runs")
-    assert before.items() < after.items()
+    assert theirs.items() < after.items()
     assert len(after) == 2
+    first, change = two.here.steps
+    score = share(two.here.world, before)
+    assert (first.kind, first.score) == ("baseline", f"{score.numerator}/{score.denominator}")
+    assert (change.kind, change.decision) == ("revert", "reject" if gated else "forced")
+    assert two.here.call("verify", "topics").code == 0
+    # Both can be pushed, and the other clone goes on with it.
+    two.here.call("push")
+    two.there.call("fetch")
+    two.there.again("train.seed=5", "train.num_epochs=1")
+    two.there.call("push")
+    assert two.there.call("verify", "topics").code == 0
+
+
+def test_the_other_clone_s_best_document_is_compared_where_trainings_are_joined(two: Two) -> None:
+    two.there.again()
+    better = two.there.text()
+    # A person there makes it worse: their best is not their tip.
+    two.there.commit_on("skill/topics", {DOCUMENT: two.there.text("main")})
+    two.there.again("train.num_epochs=1", "train.seed=3")
+    two.here.again("train.seed=7", "optimizer.learning_rate=1", "train.num_epochs=1")
+    two.there.call("push")
+    two.here.call("fetch")
+    two.here.again("train.seed=9", "train.num_epochs=1")
+    scores = [share(two.here.world, text) for text in (two.here.text(BEST_REF), two.there.text(BEST_REF), better)]
+    assert scores[0] >= max(scores[1:])
+    assert two.here.call("verify", "topics").code == 0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 Fits = Callable[[Any], bool]
 
@@ -21,7 +21,7 @@ _USD = re.compile(r"\d{1,12}(?:\.\d{1,20})?", re.ASCII)
 _CONTROL = re.compile(r"[\0-\x1f\x7f]")
 _MOST_COUNT = 10**15
 
-_EDIT_TEXTS = ("op", "target", "content", "reason", "status", "source", "why")
+_EDIT_TEXTS = frozenset({"op", "target", "content", "reason", "status", "source", "why"})
 
 IDS = frozenset({"tip", "incumbent", "best_commit", "document_before", "parent"})
 """Fields that are an object's id, or empty; `commits` and `rejoin` are lists of such."""
@@ -65,22 +65,27 @@ def is_edit(value: Any) -> bool:
     """Whether it is a row about an edit: texts, and how many attempts asked for it."""
     if type(value) is not dict:
         return False
-    return all(type(value.get(key, "")) is str for key in _EDIT_TEXTS) and type(value.get("support", 0)) is int
+    return all(type(item) is str for key, item in value.items() if key in _EDIT_TEXTS) and (
+        type(value.get("support", 0)) is int
+    )
 
 
 def is_cost(value: Any) -> bool:
     """Whether it is what an entry cost: counts, and a price in dollars where one is known."""
     if type(value) is not dict:
         return False
-    counts = (value.get("calls", 0), value.get("tokens", 0))
     usd = value.get("usd")
     priced = usd is None or (type(usd) is str and _USD.fullmatch(usd) is not None)
-    return priced and all(type(count) is int and 0 <= count < _MOST_COUNT for count in counts)
+    return priced and _is_count(value.get("calls", 0)) and _is_count(value.get("tokens", 0))
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _MOST_COUNT
 
 
 def each(fits: Fits) -> Fits:
     """Whether it is a list of such."""
-    return lambda value: type(value) is list and all(map(fits, value))
+    return lambda value: type(value) is list and (not value or all(map(fits, value)))
 
 
 def table(kind: type, special: Mapping[str, Fits]) -> dict[str, Fits]:
@@ -93,12 +98,10 @@ def _of(hint: Any) -> Fits:
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda value: True
-    if origin in (Union, UnionType):
-        several = [_of(part) for part in parts]
-        return lambda value: any(fits(value) for fits in several)
     if origin is list:
         return each(_of(parts[0]))
-    if origin is dict:
+    if origin is dict and parts[1] is not Any:
         inner = _of(parts[1])
         return lambda value: type(value) is dict and all(map(inner, value.values()))
-    return lambda value: type(value) is hint
+    kinds = frozenset(parts) if origin is UnionType else frozenset({origin or hint})
+    return lambda value: type(value) in kinds

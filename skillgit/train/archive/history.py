@@ -10,7 +10,7 @@ from fractions import Fraction
 from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError
 from skillgit.store.clones import clone_id
-from skillgit.store.refs import SkillRefs
+from skillgit.store.refs import SkillRefs, parse_journal
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import Journal, StepRecord, load
 from skillgit.train.archive.layout import META, PATTERNS, SUBJECT, read_journal
@@ -19,10 +19,10 @@ from skillgit.train.scoring.scores import metric_of
 
 
 def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
-    """(run, journal tip) of every run here, oldest first: run ids sort by time."""
-    prefix = SkillRefs(name).journals_prefix
-    found = [(ref.removeprefix(prefix).strip("/"), oid) for ref, oid in repo.list_refs(prefix).items()]
-    return sorted(found)
+    """(run, journal tip) of every run here, oldest first: run ids sort by time. Refs that are not named as journals
+    are none."""
+    found = ((parse_journal(ref), oid) for ref, oid in repo.list_refs(SkillRefs(name).journals_prefix).items())
+    return sorted((journal.run, oid) for journal, oid in found if journal is not None)
 
 
 def latest(repo: Repository, name: str) -> Journal | None:
@@ -33,7 +33,7 @@ def latest(repo: Repository, name: str) -> Journal | None:
 
 def current(repo: Repository, name: str) -> Journal | None:
     """The run that the next command is about: the newest that was begun in this clone, if it is unfinished; else the
-    newest of all, which may have come from a remote, and can be resumed here as well."""
+    newest of all, which may have come from a remote, and is not appended to here."""
     newest: Journal | None = None
     for _, tip in reversed(runs(repo, name)):
         found = read_journal(repo, tip)

@@ -244,11 +244,12 @@ def load(kind: type[D], data: bytes | None, commit: str) -> D:
 
 def _fields(kind: type, value: Mapping[str, Any], commit: str) -> dict[str, Any]:
     """The fields of a dataclass, each of the form that it has to have; what this version does not know is left out."""
-    known = _FORMS[kind]
-    found = {key: item for key, item in value.items() if key in known}
-    wrong = next((key for key, item in found.items() if not known[key](item)), None)
-    if wrong is not None:
-        raise RefusedError(f"journal {commit[:12]} is not readable: {wrong}", mend="run `skillgit doctor`")
+    found = {}
+    for key, fits in _FORMS[kind].items():
+        if key in value:
+            found[key] = item = value[key]
+            if not fits(item):
+                raise RefusedError(f"journal {commit[:12]} is not readable: {key}", mend="run `skillgit doctor`")
     if lacking := _NEEDED[kind] - found.keys():
         raise RefusedError(
             f"journal {commit[:12]} is not readable: it has no {min(lacking)}", mend="run `skillgit doctor`"

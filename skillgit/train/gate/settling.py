@@ -27,6 +27,10 @@ from skillgit.train.scoring.scores import Measurement, by_metric
 MOST_INDECISIVE = 3
 """Verdicts in a row without enough scores after which a run stops (exit code 3)."""
 
+MOST_REJECTED = 200
+"""Rejected candidates whose text a run's state keeps for reflection: it is written whole with each step, and a prompt
+tells of the newest few on its own document."""
+
 _IN_RECORD = ("cost", "models", "others", "batch", "dropped", "refs")
 
 
@@ -279,7 +283,7 @@ def _reject(run: Run, bout: Bout, c: Contender, record: StepRecord, state: RunSt
     state.rejected_count += 1
     if c.decision == "reject":
         state.tried = [*state.tried, c.blob]
-        state.rejected = [*state.rejected, _remembered(c.built, c.parent, record)]
+        state.rejected = [*state.rejected, _remembered(c.built, c.parent, record)][-MOST_REJECTED:]
 
 
 def _nothing(bout: Bout, contenders: Sequence[Contender]) -> StepRecord:
