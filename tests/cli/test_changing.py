@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import training
+from support import cli, training
 from support.carrying import Hand
 from support.training import BRANCH, DOCUMENT, SKILL, Yard
 
@@ -41,8 +40,6 @@ CALLS = (
 
 @pytest.mark.parametrize("words", CALLS, ids=" ".join)
 def test_json_is_one_document_on_stdout_and_nothing_else(hand: Hand, words: tuple[str, ...]) -> None:
-    from support import cli
-
     done = cli.call(hand.root, *words, "--json")
     assert done.code in (0, 2)
     if done.code == 0 or done.out:
@@ -104,4 +101,3 @@ def test_a_task_is_named_with_any_characters(hand: Hand) -> None:
     hand.world.write_env(hand.root / "envs/topics")
     found = hand.json("bisect", SKILL, "--task", name)
     assert found["task"] == name
-    assert shlex.split(shlex.quote(name)) == [name]

@@ -11,6 +11,7 @@ from support import repos, training
 from support.carrying import Hand
 from support.training import BEST_REF, BRANCH, DOCUMENT, trailer
 from support.truth import share
+from support.world import Kinds, TopicWorld
 
 from skillgit.train.archive.edits import RecordedEdit
 
@@ -215,3 +216,22 @@ def test_a_change_is_made_on_top_of_what_people_committed(hand: Hand) -> None:
     hand.call("revert", "topics", "2.1", "--no-gate")
     assert hand.git("rev-parse", f"{BRANCH}^") == person
     assert "Be kind." in hand.text()
+
+
+def test_a_run_whose_proposals_were_all_taken_out_ends_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = TopicWorld(2, 1, kinds=Kinds(100, 0))  # only right lines are proposed, one for each topic
+    config = training.configuration(train="{num_epochs: 2, batch_size: 4}")
+    with training.yard(tmp_path / "own", monkeypatch, world, config=config) as own:
+        asyncio.run(own.train())
+        hand = Hand(own.root, own.world, own.server)
+        assert share(world, hand.text()) == 1
+        hand.call("revert", "topics", *(edit.commit for edit in hand.edits()), "--no-gate")
+        before = hand.text()
+        done = asyncio.run(hand.train("train.seed=5"))
+        steps = [record for record in hand.steps if record.kind == "step"]
+        assert done.finished
+        assert [record.decision for record in steps] == ["none"] * len(steps)
+        assert {record.reason for record in steps} == {"people took out of the document what was proposed"}
+        assert hand.text() == before
