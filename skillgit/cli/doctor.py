@@ -71,4 +71,4 @@ def _show(finding: Finding) -> None:
         mark, style, text = "note ", "yellow", finding.problem
     else:
         mark, style, text = "wrong", "red", finding.problem
-    print(f"{colour(mark, style, sys.stdout)} {finding.what}: {one_line(text)}")
+    print(f"{colour(mark, style, sys.stdout)} {one_line(f'{finding.what}: {text}')}")

@@ -45,8 +45,13 @@ def say(text: str) -> None:
 
 
 def print_json(value: Json) -> None:
-    """One JSON document on stdout; keys stay in the order in which they were put in."""
+    """One JSON document on stdout; keys stay in the order in which they were put in.
+
+    Characters that would move the cursor or turn the text around are escaped, which means the same.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=2)
+    if not text.replace("\n", "").isprintable():
+        text = "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

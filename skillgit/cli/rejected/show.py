@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from skillgit.cli.output import one_line, print_json
+from skillgit.cli.output import many_lines, one_line, print_json
 from skillgit.cli.rejected.naming import find, said, to_json, verdict
 
 
@@ -30,16 +30,16 @@ def command(name: str, step: str, as_json: bool) -> None:
         remarks = Remarks(project.repo).of(item.commit)
         start = f"{item.commit}~{len(item.entry.record.commits)}" if item.entry else f"{item.commit}^"
         path = f":(top,literal){document}"
-        diff = project.repo.git("diff", "--no-color", "--no-ext-diff", start, item.commit, "--", path).out.decode(
-            errors="replace"
-        )
+        options = ("--no-color", "--no-ext-diff", "--no-textconv")
+        diff = project.repo.git("diff", *options, start, item.commit, "--", path, check=False).out
+        text = diff.decode(errors="replace")
     if as_json:
-        print_json({**to_json(item, told, remarks), "diff": diff})
+        print_json({**to_json(item, told, remarks), "diff": text})
         return
     print(f"{item.ref}\ncommit {item.commit}\n{verdict(item, told)}")
     for remark in remarks:
         print(said(remark))
     for edit in item.entry.record.edits if item.entry else []:
-        why = one_line(str(edit.get("reason") or ""))
-        print(f"  {edit.get('op')} ({edit.get('status')}){': ' if why else ''}{why}")
-    print(f"\n{diff}", end="")
+        what, why = f"{edit.get('op')} ({edit.get('status')})", one_line(str(edit.get("reason") or ""))
+        print(f"  {one_line(what)}{': ' if why else ''}{why}")
+    print("\n" + many_lines(text.replace("\r\n", "\n")), end="")

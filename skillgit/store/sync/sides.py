@@ -34,7 +34,7 @@ class Commits:
 
     def __init__(self, repo: Repository, asked: Iterable[str] = ()) -> None:
         self._repo = repo
-        self._here: dict[str, bool] = {}
+        self._kinds: dict[str, str] = {}
         self.look(asked)
 
     def look(self, asked: Iterable[str]) -> None:
@@ -44,13 +44,20 @@ class Commits:
             return
         text = "".join(f"{oid}\n" for oid in oids).encode()
         told = self._repo.git("cat-file", "--batch-check=%(objecttype)", input=text, env=_STAY).text.split("\n")
-        self._here.update({oid: line == "commit" for oid, line in zip(oids, told, strict=True)})
+        self._kinds.update(zip(oids, told, strict=True))
 
     def here(self, oid: str) -> bool:
         """Whether it is a commit, and here."""
-        if oid not in self._here:
+        return self._kind(oid) == "commit"
+
+    def foreign(self, oid: str) -> bool:
+        """Whether it is here, and no commit: no ref of ours that moves points to such."""
+        return self._kind(oid) in ("blob", "tree", "tag")
+
+    def _kind(self, oid: str) -> str:
+        if oid not in self._kinds:
             self.look([oid])
-        return self._here[oid]
+        return self._kinds[oid]
 
     def relation(self, ours: str, theirs: str) -> Relation:
         """How ours stands to theirs."""

@@ -19,9 +19,12 @@ from skillgit.train.scoring.scores import metric_of
 
 
 def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
-    """(run, journal tip) of every run here, oldest first: run ids sort by time. Refs that are not named as journals
-    are none."""
-    found = ((parse_journal(ref), oid) for ref, oid in repo.list_refs(SkillRefs(name).journals_prefix).items())
+    """(run, journal tip) of every run here, oldest first: run ids sort by time. What is not named as
+    a journal, or is no commit, is none: whoever can push can make such refs."""
+    form = "--format=%(objecttype) %(objectname) %(refname)"
+    told = repo.git("for-each-ref", form, SkillRefs(name).journals_prefix).text
+    rows = (line.split(" ", 2) for line in told.split("\n") if line)
+    found = ((parse_journal(ref), oid) for kind, oid, ref in rows if kind == "commit")
     return sorted((journal.run, oid) for journal, oid in found if journal is not None)
 
 

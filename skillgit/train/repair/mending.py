@@ -92,6 +92,7 @@ def look(repo: Repository, refs: SkillRefs, document: str, *, writes: bool) -> L
     for run, problem in found.told.problems:
         mend = "`skillgit fetch` may bring a whole one; what the other runs say is used"
         journals.append(Flaw("journals", f"{refs.journal(run)}: {problem}", mend))
+    journals += _no_journals(repo, refs)
     found.flaws = [*blocked, *journals, *Rebuilding(repo, refs, found.told, writes).flaws()]
     if blocked:  # one transaction moves all refs or none, and git refuses it now
         found.flaws = [
@@ -99,6 +100,14 @@ def look(repo: Repository, refs: SkillRefs, document: str, *, writes: bool) -> L
         ]
     found.flaws += _scores(repo, refs, found.told, document)
     return found
+
+
+def _no_journals(repo: Repository, refs: SkillRefs) -> Iterator[Flaw]:
+    """Refs among the journals that can be none; everything else passes over them."""
+    known = {refs.journal(run) for run, _ in history.runs(repo, refs.name)}
+    for ref in repo.list_refs(refs.journals_prefix):
+        if ref not in known:
+            yield Flaw("journals", f"{ref} is no journal, and is not looked at", f"delete it: git update-ref -d {ref}")
 
 
 def _mend(repo: Repository, name: str, flaws: list[Flaw], lock: SkillLock) -> bool:

@@ -108,6 +108,9 @@ def _plan(repo: Repository, remote: str, name: str, fetched: Sequence[Shared]) -
     here = local_refs(repo, remote)
     copies = {one: here[place] for one in fetched if (place := tracking(remote, one)) in here}
     commits = Commits(repo, copies.values())
+    foreign = [one for one, oid in copies.items() if commits.foreign(oid)]
+    for one in foreign:
+        del copies[one]
     journals = _newest(here, copies, commits)
 
     def later(skill: str, old: str, new: str) -> bool:
@@ -116,6 +119,7 @@ def _plan(repo: Repository, remote: str, name: str, fetched: Sequence[Shared]) -
     branch = SkillRefs(name).branch
     checked_out = repo.checked_out_at(branch) if branch in here else None
     found = plan_forward(remote, name, here, copies, commits, later, checked_out)
+    found.notes += [f"{one.short} on {remote} is no commit, and was left there" for one in foreign]
     mend = remotes.shallow_mend(repo, remote)
     if mend and found.notes:
         found.notes.append(mend)
