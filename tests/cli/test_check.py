@@ -33,6 +33,16 @@ def test_the_documents_of_the_configuration_are_checked(root: Path) -> None:
     assert below.out == f"{DOCUMENT}:10: references/a.md does not exist\n"
 
 
+@pytest.mark.parametrize("target", ["a" * 5000, "a/" * 3000 + "b", "a%00b", "references/loop", "SKILL.md/x"])
+def test_links_that_no_file_can_have(root: Path, target: str) -> None:
+    (root / "skills/ops/references").mkdir(parents=True, exist_ok=True)
+    (root / "skills/ops/references/loop").symlink_to("loop")
+    write(root, TEXT + f"\n[a]({target})\n")
+    done = cli.call(root, "check")
+    assert (done.code, done.out.count("\n")) == (2, 1), done.err
+    assert done.out.startswith(f"{DOCUMENT}:10: ")
+
+
 def test_json_has_the_same_facts(root: Path) -> None:
     write(root, TEXT + "\n[a](references/a.md)\n" + "x\n" * 500)
     done = cli.call(root, "check", "--json")

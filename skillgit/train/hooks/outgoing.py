@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from skillgit.errors import UsageError
 
-EVIDENCE = "refs/skillgit/evidence/"
+# A remote's fetched copies lie below its name, and `git push --mirror` sends them too.
+_EVIDENCE = re.compile(r"refs/skillgit/(?:remotes/.+/)?evidence/")
 _OURS = ("refs/heads/skill/", "refs/tags/skill/", "refs/skillgit/", "refs/notes/skillgit")
-_WHOLE = ("refs/notes/skillgit", "refs/skillgit/tasks/", EVIDENCE)
+_WHOLE = ("refs/notes/skillgit", "refs/skillgit/tasks/")
 # Refs that only ever grow: what the remote has of them must not be dropped.
 _GROWING = ("refs/heads/skill/", "refs/skillgit/runs/")
 
@@ -39,12 +40,12 @@ class Outgoing:
     @property
     def whole(self) -> bool:
         """Whether every file of it is text of ours: notes, tasks, evidence. Else only documents and journals are."""
-        return self.local.startswith(_WHOLE) or self.remote.startswith(_WHOLE)
+        return self.evidence or self.local.startswith(_WHOLE) or self.remote.startswith(_WHOLE)
 
     @property
     def evidence(self) -> bool:
         """Whether it is a transcript of attempts."""
-        return self.local.startswith(EVIDENCE) or self.remote.startswith(EVIDENCE)
+        return any(_EVIDENCE.match(ref) is not None for ref in (self.local, self.remote))
 
 
 @dataclass(frozen=True, slots=True)

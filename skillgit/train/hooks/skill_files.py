@@ -59,7 +59,9 @@ def _checked(path: Path, shown: str, top: Path | None) -> Checked:
 
     def look(relative: str) -> Literal["here", "missing", "outside"]:
         target = folder / relative
-        if not target.exists():
+        try:
+            target.stat()
+        except (OSError, ValueError):  # a link may say anything: a name that is too long, has a NUL, leads to itself
             return "missing"
         return "here" if target.resolve().is_relative_to(folder) else "outside"
 

@@ -51,6 +51,17 @@ def test_other_refs_may_move_and_go(ref: str) -> None:
     assert told(Outgoing(ref, A, ref, B), Outgoing("(delete)", None, ref, B), grows=False) == []
 
 
+@pytest.mark.parametrize("remote", ["origin", "team/origin"])
+def test_fetched_copies_of_evidence_are_evidence(remote: str) -> None:
+    """`git push --mirror` sends all that is under refs/."""
+    ref = EVIDENCE.replace("refs/skillgit/", f"refs/skillgit/remotes/{remote}/")
+    for local, other in ((ref, ref), (ref, "refs/heads/main"), ("refs/heads/main", ref)):
+        one = Outgoing(local, "a" * 40, other, None)
+        assert (one.ours, one.evidence, one.whole) == (True, True, True)
+        assert told(one) == ["transcripts of a run would go out"]
+    assert not Outgoing(ref.replace("evidence", "runs"), "a" * 40, "x", None).evidence
+
+
 def test_evidence_goes_out_only_when_asked_for() -> None:
     one = Outgoing(EVIDENCE, A, EVIDENCE, None)
     assert told(one) == ["transcripts of a run would go out"]
