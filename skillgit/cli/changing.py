@@ -84,10 +84,9 @@ def at_tip(project: Project, name: str) -> Placed:
         RefusedError: nothing was trained yet.
     """
     from skillgit.errors import RefusedError
-    from skillgit.store.refs import SkillRefs
-    from skillgit.train.archive import documents
+    from skillgit.train.archive import documents, history
 
-    tip = project.repo.read_ref(SkillRefs(name).branch)
+    tip = history.tip_of(project.repo, name)
     if tip is None:
         raise RefusedError(f"{name} was not trained yet", mend=f"run `skillgit train {name}` first")
     return documents.read_editable(project.repo, tip, project.config.skill(name).document)

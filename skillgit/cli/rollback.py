@@ -7,7 +7,7 @@ import click
 
 @click.command("rollback")
 @click.argument("name")
-@click.option("--to", "rev", metavar="REV", required=True, help="A commit, a tag, a branch, or a release such as v3.")
+@click.option("--to", "rev", metavar="REV", required=True, help="A commit, a step, a release such as v3.")
 @click.option("-m", "--message", "why", default="", help="Why; kept in the commit.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show how the document would change, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the journal's entry, or the dry run, as JSON.")
@@ -18,12 +18,12 @@ def command(name: str, rev: str, why: str, dry_run: bool, as_json: bool) -> None
     """
     from skillgit.cli import changing, opened
     from skillgit.redact import redact
-    from skillgit.train.archive import documents
-    from skillgit.train.carry.rollback import resolve, roll_back
+    from skillgit.train.archive import documents, revisions
+    from skillgit.train.carry.rollback import roll_back
 
     with opened.project() as project:
         path = project.config.skill(name).document
-        commit = resolve(project.repo, name, rev)
+        commit = revisions.commit_of(project.repo, name, project.config.skill(name), rev)
         if dry_run:
             before = changing.at_tip(project, name)
             changing.show_only(

@@ -13,6 +13,14 @@ FILE = "clone"
 _FORM = re.compile(r"[0-9a-f]{16}")
 
 
+def named_clone(repo: Repository) -> str:
+    """This repository's name, without making one; "-" where it has none yet."""
+    try:
+        return (repo.common_dir / "skillgit" / FILE).read_text("ascii", "replace").strip() or "-"
+    except OSError:
+        return "-"
+
+
 def clone_id(repo: Repository) -> str:
     """16 random hexadecimal digits, made once and kept in the common git directory; they say nothing of the machine.
 

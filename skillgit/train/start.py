@@ -35,6 +35,8 @@ from skillgit.train.session import Session
 
 Section = TypeVar("Section", bound=BaseModel)
 
+BY_HAND = "begun for a change by hand"
+"""The end of a run that takes no steps."""
 RUN_SETTINGS = ("train", "gradient", "optimizer", "evaluation")
 
 
@@ -218,11 +220,12 @@ def _give_up(session: Session, lock: SkillLock, last: Journal) -> None:
     session.tell(Note(f"run {last.info.run} was given up after step {last.state.step}"))
 
 
-async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Run:
+async def new_run(session: Session, lock: SkillLock, last: Journal | None, *, by_hand: bool = False) -> Run:
     """Begin a run at the branch's tip, at the fetched one's, or at the base.
 
     Args:
         last: the run before it.
+        by_hand: it is there for a change that a person asks for, and takes no steps.
 
     Raises:
         RefusedError: a merge of the base conflicts. MeasurementError, ModelError: the baseline could not be measured.
@@ -262,6 +265,8 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None) -> Ru
         answered=False,
         rejected=list(last.state.rejected) if last is not None and same else [],
         rejoin=owed,
+        status="finished" if by_hand else "running",
+        reason=BY_HAND if by_hand else "",
     )
     run = Run(session, lock, info, state, None, measured)
     if last is not None and same:

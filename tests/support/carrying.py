@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import os
 from collections.abc import Iterator
@@ -29,8 +30,9 @@ class Hand(Yard):
     @classmethod
     def on(cls, made: Yard, root: Path, patch: pytest.MonkeyPatch) -> Hand:
         """A copy of a trained yard, with the same server."""
-        copy = training.copied(made, root, patch)
-        return cls(copy.root, copy.world, copy.server)
+        copied = training.copied(made, root, patch)
+        # What a test does to the world is no other test's: the server answers as the first one does.
+        return cls(copied.root, copy.deepcopy(copied.world), copied.server)
 
     def call(self, *arguments: str, code: int = 0, root: Path | None = None) -> Done:
         """A command in this process."""

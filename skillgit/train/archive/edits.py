@@ -15,8 +15,10 @@ from skillgit.train.archive.journal import StepRecord
 if TYPE_CHECKING:
     from skillgit.document import Edit
 
-_STEP = re.compile(r"(?:([0-9a-z]{1,26})/)?0*(\d{1,9})(?:\.(\d{1,3}))?")
+_STEP = re.compile(r"(?:([0-9a-z]{1,26})/)?0*(\d{1,9})(?:-0*(\d{1,9}))?(?:\.(\d{1,3}))?")
 
+_OWN = ("step", "import")
+"""Kinds of entries that a step's number alone names."""
 _RANKS = {"step": 0, "import": 0, "merge": 1, "slow-update": 2}
 """Of entries with one step number, which is meant by it; changes by hand come last."""
 
@@ -48,8 +50,10 @@ class RecordedEdit:
 
     @property
     def place(self) -> str:
-        """`STEP.NUMBER`, as a person names it in its run."""
-        return f"{self.step}.{self.number}" if self.count > 1 else str(self.step)
+        """`STEP.NUMBER`, as a person names it in its run; with the candidate's number where the step's own edits have
+        that name: `STEP-KK.NUMBER`."""
+        candidate = "" if self.record.kind in _OWN else f"-{self.record.candidate:02d}"
+        return f"{self.step}{candidate}" + (f".{self.number}" if self.count > 1 else "")
 
 
 def of_record(run: str, record: StepRecord) -> list[RecordedEdit]:
@@ -81,16 +85,18 @@ def named(repo: Repository, name: str, text: str) -> list[RecordedEdit]:
     """The accepted edits that a person means: a commit, STEP (all of its edits), STEP.N, or one of them behind RUN/.
 
     A step without a run is the newest run's that accepted something in a step of that number. What stands beside a
-    step in the journal (a slow update, a change by hand) goes by that number only where the step brought nothing.
+    step in the journal (a slow update, a change by hand) has a candidate's number, STEP-KK, and goes by the step's
+    alone only where nothing else does.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or a step's number alone means more than one candidate.
     """
-    mend = f"see `skillgit log {name}`; name a commit, a step, or RUN/STEP.N"
+    mend = f"see `skillgit log {name}`; name a commit, a step, STEP.N or STEP-KK, or RUN/ and one of these"
     asked = _STEP.fullmatch(text)
     if asked:
-        run, step, number = asked[1] or "", int(asked[2]), asked[3]
-        fitting = [e for e in _of_step(repo, name, run, step) if number is None or e.number == int(number)]
+        number, candidate = asked[4], int(asked[3]) if asked[3] else None
+        of_step = _of_step(repo, name, asked[1] or "", int(asked[2]), candidate)
+        fitting = [e for e in of_step if number is None or e.number == int(number)]
         if fitting:
             return fitting
     commit = repo.resolve(text) if len(text) >= 4 else None
@@ -102,17 +108,24 @@ def named(repo: Repository, name: str, text: str) -> list[RecordedEdit]:
     return [found]
 
 
-def _of_step(repo: Repository, name: str, run: str, step: int) -> list[RecordedEdit]:
+def _of_step(repo: Repository, name: str, run: str, step: int, candidate: int | None) -> list[RecordedEdit]:
     for ident, tip in reversed(history.runs(repo, name)):
         if not ident.startswith(run):
             continue
-        found: dict[int, list[RecordedEdit]] = {}
+        found: dict[int, list[list[RecordedEdit]]] = {}
         for _, record in history.entries(repo, tip):
             if record.step < step:
                 break
-            if record.step == step and record.accepted and (brought := of_record(ident, record)):
-                rank = _RANKS.get(record.kind, len(_RANKS))
-                found[rank] = brought + found.get(rank, [])
+            wanted = record.step == step and record.accepted and candidate in (None, record.candidate)
+            if wanted and (brought := of_record(ident, record)):
+                found.setdefault(_RANKS.get(record.kind, len(_RANKS)), []).insert(0, brought)
         if found:
-            return found[min(found)]
+            return _only(name, step, found[min(found)])
     return []
+
+
+def _only(name: str, step: int, found: list[list[RecordedEdit]]) -> list[RecordedEdit]:
+    if len(found) > 1:
+        which = ", ".join(f"{step}-{edits[0].record.candidate:02d} ({edits[0].record.kind})" for edits in found)
+        raise UsageError(f"{name} has more than one accepted candidate {step}: {which}", mend="name one of them")
+    return found[0]

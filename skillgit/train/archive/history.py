@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from skillgit.config import SkillSettings
 from skillgit.errors import RefusedError
-from skillgit.store.clones import clone_id
+from skillgit.store.clones import named_clone
 from skillgit.store.refs import SkillRefs, parse_journal
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import Journal, StepRecord, load
@@ -29,26 +29,54 @@ def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
 
 
 def latest(repo: Repository, name: str) -> Journal | None:
-    """The newest run's last journal commit."""
-    found = runs(repo, name)
-    return read_journal(repo, found[-1][1]) if found else None
+    """The last journal commit of the run that the skill's history ends with: the newest by its id, or, where that is
+    another clone's, one of this clone that went on from there."""
+    found: Journal | None = None
+    for _, tip in reversed(runs(repo, name)):
+        one = read_journal(repo, tip)
+        found = one if found is None or _goes_on(repo, one, found) else found
+        if is_own(repo, one):
+            break
+    return found
+
+
+def _goes_on(repo: Repository, one: Journal, other: Journal) -> bool:
+    """Whether a run's tip stands on another's."""
+    ours, theirs = one.state.tip, other.state.tip
+    return ours != theirs and repo.objects.is_ancestor(theirs, ours)
 
 
 def current(repo: Repository, name: str) -> Journal | None:
     """The run that the next command is about: the newest that was begun in this clone, if it is unfinished; else the
-    newest of all, which may have come from a remote, and is not appended to here."""
-    newest: Journal | None = None
+    one that the history ends with, which may have come from a remote, and is not appended to here then."""
     for _, tip in reversed(runs(repo, name)):
         found = read_journal(repo, tip)
-        newest = newest or found
         if is_own(repo, found):
-            return found if found.state.status == "running" else newest
-    return newest
+            if found.state.status == "running":
+                return found
+            break
+    return latest(repo, name)
 
 
 def is_own(repo: Repository, journal: Journal) -> bool:
     """Whether a run was begun in this clone, as far as it says."""
-    return journal.info.clone in ("", clone_id(repo))
+    return journal.info.clone in ("", named_clone(repo))
+
+
+def tip_of(repo: Repository, name: str) -> str | None:
+    """The training branch, or, where it is not here, the tip that the journals know; None: not trained here."""
+    last = latest(repo, name) if (branch := repo.read_ref(SkillRefs(name).branch)) is None else None
+    return branch or (last.state.tip if last is not None else None)
+
+
+def free_number(repo: Repository, journal: str | None, step: int, first: int) -> int:
+    """A candidate's number that nothing else of a run's step has, or had; from `first` on."""
+    taken = 0
+    for _, record in entries(repo, journal) if journal else ():
+        if record.step != step:
+            break
+        taken = max(taken, record.candidate)
+    return max(first, taken + 1)
 
 
 def latest_with_steps(repo: Repository, name: str) -> Journal | None:

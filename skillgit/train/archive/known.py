@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from skillgit.config import SkillSettings
 from skillgit.envs.contract import SPLITS, Split
 from skillgit.errors import MeasurementError, RefusedError
 from skillgit.store.notes import read_notes
 from skillgit.store.refs import NOTES
 from skillgit.store.repository import Repository
 from skillgit.train.archive import forms, history
-from skillgit.train.archive.journal import RunState, StepRecord, load
+from skillgit.train.archive.journal import Journal, RunState, StepRecord, load
 from skillgit.train.archive.walking import Stop, walk
 from skillgit.train.scoring import scores
-from skillgit.train.scoring.scores import Measurement, Metric
+from skillgit.train.scoring.scores import Measurement, Metric, metric_of
 
 RUN_PREFIX = 10
 """Characters of a run's id that name it: its time, and no two runs of a skill have the same."""
@@ -128,6 +129,13 @@ class Knowledge:
             if any(k.run is not None for k in found) or split != "val" or not self._advance():
                 return next(iter(found), None)
 
+    def like(self, blob: str, then: RunState) -> Known | None:
+        """A measurement of what a run's state says, with its target: of the journals, else of the notes."""
+        while True:
+            found = [k for k in self._so_far(blob) if k.split == "val" and _is_of(k, then)]
+            if any(k.run is not None for k in found) or not self._advance():
+                return next(iter(found), None)
+
     def pair(self, a: str, b: str, split: Split, target: str | None = None) -> tuple[Known, Known] | None:
         """Measurements of two documents that compare: on what the newest run measures where there are such, else the
         newest ones of the journals, else of the notes; with the scores of each task where they are known."""
@@ -146,10 +154,7 @@ class Knowledge:
 
     def _is_newest(self, known: Known) -> bool:
         """Whether it is of the tasks and the target of the newest run."""
-        then = self._then
-        if then is None or known.measurement is None:
-            return False
-        return (known.digest, {"name": known.target, "settings": known.settings}) == (then.val, then.target)
+        return self._then is not None and known.measurement is not None and _is_of(known, self._then)
 
     def _so_far(self, blob: str) -> list[Known]:
         return [*self._found[blob], *self._notes[blob]]
@@ -160,6 +165,21 @@ class Knowledge:
         if found is not None:
             self._found[found.blob].append(found)
         return found is not None
+
+
+def known_today(
+    repo: Repository, name: str, newest: Journal | None, blob: str, settings: SkillSettings
+) -> Fraction | None:
+    """A document's score on what the newest run measures, with its target; None where nobody measured that.
+
+    Args:
+        newest: the newest run's journal, which is looked at first; with None nothing is known.
+    """
+    score = history.known_score(newest, blob, settings)
+    if score is not None or newest is None:
+        return score
+    found = Knowledge(repo, name, [blob]).like(blob, newest.state)
+    return found.score(metric_of(settings.evaluation)) if found else None
 
 
 def from_notes(repo: Repository, blob: str) -> list[Known]:
@@ -175,6 +195,11 @@ def from_notes(repo: Repository, blob: str) -> list[Known]:
 def decimal(number: Fraction | None) -> float | None:
     """A score as `--json` gives it."""
     return None if number is None else round(float(number), 6)
+
+
+def _is_of(known: Known, then: RunState) -> bool:
+    """Whether it is of the tasks and the target that a run's state names."""
+    return (known.digest, {"name": known.target, "settings": known.settings}) == (then.val, then.target)
 
 
 def _newest_state(repo: Repository, name: str) -> RunState | None:

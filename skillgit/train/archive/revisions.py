@@ -1,7 +1,8 @@
-"""Documents as people name them: a commit, a step, or `best`, `tip` and `base`."""
+"""Documents as people name them: a commit, a step, a release such as `v3`, or `best`, `tip` and `base`."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,13 @@ from skillgit.config import SkillSettings
 from skillgit.errors import DocumentError, RepositoryError
 from skillgit.store.refs import HEADS, SkillRefs
 from skillgit.store.repository import Repository
+from skillgit.train.archive import history
 from skillgit.train.archive.journal import StepRecord
 from skillgit.train.archive.story import Asked, Steps, parse_step
 
 BEST, TIP, BASE = "best", "tip", "base"
 _FILES = (0o100644, 0o100755)
+_RELEASE = re.compile(r"v[1-9]\d{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ def find(repo: Repository, name: str, settings: SkillSettings, text: str) -> Rev
     found = _step(repo, name, path, text, asked) if asked else None
     if found is not None:
         return found
-    commit = repo.resolve(text)
+    release = SkillRefs(name).release_tag(int(text[1:])) if _RELEASE.fullmatch(text) else None
+    commit = (repo.resolve(release) if release else None) or repo.resolve(text)
     if commit is None:
         mend = f"name a commit, a step of `skillgit log {name}`, or best, tip or base"
         raise RepositoryError(f"{text}: no such revision", mend=mend)
@@ -76,7 +80,8 @@ def _standing(repo: Repository, name: str, settings: SkillSettings, word: str) -
     refs = SkillRefs(name)
     if word != BASE:
         ref = refs.best if word == BEST else refs.branch
-        commit, mend = repo.read_ref(ref), f"run `skillgit train {name}`"
+        commit = repo.read_ref(ref) if word == BEST else history.tip_of(repo, name)
+        mend = f"run `skillgit train {name}`"
         if commit is None:
             raise RepositoryError(f"{ref}: nothing was trained yet", mend=mend)
         return commit
@@ -120,3 +125,15 @@ def _of_row(repo: Repository, path: str, text: str, run: str, step: int, row: di
     commit = row["commits"][-1] if row["commits"] else None
     entry = repo.objects.entry(commit, path) if commit else None
     return Revision(text, blob, commit if entry is not None and entry.oid == blob else None, run, step)
+
+
+def commit_of(repo: Repository, name: str, settings: SkillSettings, text: str) -> str:
+    """The commit whose document a person means.
+
+    Raises:
+        RepositoryError, DocumentError: as `find`, or the document is in no commit.
+    """
+    commit = find(repo, name, settings, text).commit
+    if commit is None:
+        raise RepositoryError(f"{text}: no commit has that document", mend="name a commit")
+    return commit

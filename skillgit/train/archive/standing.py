@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from skillgit.config import SkillSettings
+from skillgit.errors import RefusedError
 from skillgit.store import holding
 from skillgit.store.commits import CommitInfo
 from skillgit.store.locks import read_owner
@@ -17,7 +18,10 @@ from skillgit.store.refs import HEADS, SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive import history
 from skillgit.train.archive.documents import blob_at
-from skillgit.train.archive.history import known_score
+from skillgit.train.archive.journal import Journal
+from skillgit.train.archive.known import known_today
+from skillgit.train.archive.layout import read_journal
+from skillgit.train.archive.on_base import State, on_base
 from skillgit.train.archive.story import decimal
 
 REMOTES = "refs/remotes/"
@@ -60,6 +64,10 @@ class Status:
     """Where a skill stands. Scores are the gate metric on val; None where nothing was measured.
 
     Args:
+        base_state: how the base's document stands to the best one; None where there is no best one, or no such base.
+        merged: whether a merge would find nothing to do there.
+        missing: refs of the branch and of the best document that the journals here know and that are gone.
+        fetched_only: the branch was never here; training starts from the fetched one.
         unmeasured_commits: on the branch, by people, that no run has seen.
         run: the newest run; so are the other `run_` fields, `running` and `closing`.
         closing: the steps of an epoch are done, its end is not: the slow update and the tag are due.
@@ -75,6 +83,7 @@ class Status:
     best_score: Fraction | None
     base: str
     base_commit: str | None
+    base_state: State | None
     merged: bool
     unmeasured_base: bool
     unmeasured_commits: int
@@ -92,6 +101,8 @@ class Status:
     unpublished: int | None
     remotes: list[Fetched]
     lock: Holder | None
+    missing: list[str]
+    fetched_only: bool
 
     def to_json(self) -> dict[str, Any]:
         """Stable keys; the score as a decimal."""
@@ -107,19 +118,23 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
     last = history.latest(repo, name)
     worked = history.latest_with_steps(repo, name) or last
     best_blob = blob_at(repo, best, path) if best else None
-    on_base = blob_at(repo, base_commit, path) if base_commit else None
+    theirs = blob_at(repo, base_commit, path) if base_commit else None
     copy = blob_at(repo, base_commit, best_path(path)) if base_commit else None
+    found = on_base(repo, path, base_commit, best) if base_commit and best and best_blob else None
     published = repo.read_ref(refs.published)
+    remotes = list(_fetched(repo, refs.branch, branch))
+    fetched_only = last is not None and branch is None and bool(remotes) and not _begun_here(repo, name)
     return Status(
         name=name,
         document=path,
         branch=branch,
         best=best,
-        best_score=known_score(last, best_blob, settings) if best_blob else None,
+        best_score=known_today(repo, name, last, best_blob, settings) if best_blob else None,
         base=base,
         base_commit=base_commit,
-        merged=best_blob is not None and on_base == best_blob and _holds(repo, base_commit, best, copy, best_blob),
-        unmeasured_base=copy is not None and on_base != copy,
+        base_state=found,
+        merged=found in ("best", "merged"),
+        unmeasured_base=copy is not None and theirs not in (copy, best_blob),
         unmeasured_commits=_between(repo, branch, last.state.tip)[0] if branch and last else 0,
         run=last.info.run if last else None,
         run_step=last.state.step if last else 0,
@@ -133,8 +148,10 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
         closing=last is not None and last.state.status == "running" and last.state.closing,
         published=published,
         unpublished=_between(repo, branch, published)[0] if branch and published else None,
-        remotes=list(_fetched(repo, refs.branch, branch)),
+        remotes=remotes,
         lock=holder(repo, name),
+        missing=list(_missing(refs, last, branch=fetched_only or branch is not None, best=best is not None)),
+        fetched_only=fetched_only,
     )
 
 
@@ -181,6 +198,20 @@ def _between(repo: Repository, ours: str, theirs: str) -> tuple[int, int]:
     return int(ahead), int(behind)
 
 
-def _holds(repo: Repository, base: str | None, best: str | None, copy: str | None, best_blob: str) -> bool:
-    """Whether the base has the best document: as best_skill.md, or because training began from there."""
-    return copy == best_blob or bool(base and best and repo.objects.is_ancestor(best, base))
+def _missing(refs: SkillRefs, last: Journal | None, *, branch: bool, best: bool) -> Iterator[str]:
+    """Refs that the journals know of and that are not there."""
+    if last is not None and not branch:
+        yield refs.branch
+    if last is not None and not best:
+        yield refs.best
+
+
+def _begun_here(repo: Repository, name: str) -> bool:
+    """Whether a run was begun in this clone, so that the branch was here."""
+    for _, tip in reversed(history.runs(repo, name)):
+        try:
+            if history.is_own(repo, read_journal(repo, tip)):
+                return True
+        except RefusedError:
+            continue  # what cannot be read says nothing
+    return False

@@ -25,7 +25,7 @@ from skillgit.train.start import catch_up, keep_settings, new_run, prepare, reop
 Kind = Literal["revert", "cherry-pick", "retry", "merge"]
 SOURCE = "person"
 """Who asked for an edit that no attempt did."""
-_FIRST = 3
+FIRST = 3
 """Numbers of candidates after those of a step: its proposals, the slow update and the merge of two parents."""
 
 
@@ -81,7 +81,7 @@ async def open_run(session: Session, lock: SkillLock) -> Run:
         keep_settings(session, last)
     elif not own or last.info.document != session.settings.document:
         # The journal of another clone may go on there as well, and two that differ are one too many.
-        return await new_run(session, lock, last)
+        return await new_run(session, lock, last, by_hand=True)
     run, current = reopened(session, lock, last)
     await catch_up(run, current=current)
     return run
@@ -147,10 +147,5 @@ def _contender(run: Run, bout: Bout, change: Change) -> Contender:
 
 def number(run: Run) -> int:
     """A candidate's number that nothing else of the step has, or had."""
-    first = run.session.settings.optimizer.proposals + _FIRST
-    taken = 0
-    for _, record in history.entries(run.session.repo, run.journal) if run.journal else ():
-        if record.step != run.state.step:
-            break
-        taken = max(taken, record.candidate)
-    return max(first, taken + 1)
+    first = run.session.settings.optimizer.proposals + FIRST
+    return history.free_number(run.session.repo, run.journal, run.state.step, first)

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
-from skillgit.errors import UsageError
-from skillgit.store.refs import SkillRefs
-from skillgit.store.repository import Repository
 from skillgit.train.archive import documents
 from skillgit.train.archive.journal import StepRecord
 from skillgit.train.carry.change import outcome
 from skillgit.train.carry.ungated import Shelf, put
 from skillgit.train.propose.candidate import Candidate
-
-
-def resolve(repo: Repository, name: str, rev: str) -> str:
-    """The commit of a revision; `v3` is the skill's own release tag.
-
-    Raises:
-        UsageError: there is none.
-    """
-    tag = SkillRefs(name).release_tag(int(rev[1:])) if re.fullmatch(r"v[1-9]\d{0,8}", rev) else rev
-    commit = repo.resolve(tag) or repo.resolve(rev)
-    if commit is None:
-        raise UsageError(
-            f"--to {rev}: no such revision", mend=f"see `skillgit log {name}`, `git tag -l 'skill/{name}/*'`"
-        )
-    return commit
 
 
 def roll_back(shelf: Shelf, commit: str, rev: str, why: str = "") -> StepRecord:

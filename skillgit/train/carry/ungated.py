@@ -18,13 +18,14 @@ from skillgit.train.archive.journal import Journal, RunState, StepRecord, exact_
 from skillgit.train.archive.layout import read_journal
 from skillgit.train.archive.messages import Place
 from skillgit.train.archive.record import Joined, Moves, write_candidate, write_step
+from skillgit.train.carry.change import FIRST
 from skillgit.train.events import Listener
 from skillgit.train.gate.settling import edit_rows
 from skillgit.train.propose.candidate import Candidate
 from skillgit.train.run import comparable
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.scores import Measurement, metric_of
-from skillgit.train.start import mint, prepare
+from skillgit.train.start import BY_HAND, mint, prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def put(shelf: Shelf, kind: str, built: Candidate, reason: str, *, joined: Joine
         document_before=before.blob,
         edits=edit_rows(built),
         commits=commits,
+        candidate=history.free_number(repo, last.commit, last.state.step, shelf.settings.optimizer.proposals + FIRST),
     )
     record.cost, record.models = {"calls": 0, "tokens": 0, "usd": None, "rows": []}, {}
     kept = _scored(shelf, record)
@@ -113,7 +115,6 @@ def _own_run(shelf: Shelf, before: Placed) -> Journal:
     """Begin a run of this clone, and end it: the newest one is another clone's, and its journal may go on there."""
     repo, last, tip = shelf.repo, shelf.last, shelf.tip
     info = replace(last.info, run=mint(repo, last.info.skill), clone=clone_id(repo))
-    reason = "begun for a change by hand"
     state = RunState(
         tip=tip,
         incumbent=before.blob,
@@ -122,9 +123,9 @@ def _own_run(shelf: Shelf, before: Placed) -> Journal:
         val=last.state.val,
         target=last.state.target,
         status="finished",
-        reason=reason,
+        reason=BY_HAND,
     )
-    record = StepRecord("baseline", 0, 1, "baseline", reason, document=before.blob, document_before=before.blob)
+    record = StepRecord("baseline", 0, 1, "baseline", BY_HAND, document=before.blob, document_before=before.blob)
     record.cost, record.models = {"calls": 0, "tokens": 0, "usd": None, "rows": []}, {}
     kept = _scored(shelf, record)
     moves = Moves()

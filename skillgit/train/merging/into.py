@@ -12,6 +12,7 @@ from skillgit.store.locks import SkillLock
 from skillgit.store.merging import MergedTree, best_path, merge_tree
 from skillgit.store.repository import Repository
 from skillgit.train.archive import documents
+from skillgit.train.archive.on_base import state
 from skillgit.train.events import Listener, Note
 from skillgit.train.gate import Verdict
 from skillgit.train.merging import release
@@ -32,6 +33,7 @@ class Merged:
         tag: the release's ref; None where none was made.
         verdict: of the gate; None where people changed nothing, so that there was nothing to judge.
         score: of the merged document; None where nobody measured it. below_best: the best document's, where it is more.
+        with_changes: the base has it merged with people's changes; only where there is no commit.
         resolution: why the optimizer settled conflicts as it did; None where there were none.
     """
 
@@ -44,6 +46,7 @@ class Merged:
     tag: str | None = None
     below_best: Fraction | None = None
     resolution: str | None = None
+    with_changes: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Stable keys; scores as decimals."""
@@ -100,8 +103,10 @@ async def merge(
         tell(Note(f"{late} was made: its transaction was interrupted"))
     copy, held = documents.blob_at(repo, plan.base, target_file), repo.objects.is_ancestor(plan.best, plan.base)
     # Merged before; or nothing was learned, and a merge would only say so.
-    if held and (plan.theirs.blob == copy or (copy is None and plan.theirs.blob == plan.placed.blob)):
-        return Merged(into, None, plan.path, target_file, None, known_score(plan, plan.theirs.blob))
+    found = state(plan.theirs.blob, plan.placed.blob, copy) if held else "behind"
+    if found in ("best", "merged"):
+        score = known_score(plan, plan.theirs.blob)
+        return Merged(into, None, plan.path, target_file, None, score, with_changes=found == "merged")
     result = merge_tree(repo, plan.base, plan.best)
     refuse_others(plan, result)
     chosen = await _document(plan, result, with_session, resolve=resolve)

@@ -5,6 +5,7 @@ What the other side's journals say of scores is evidence and no proof: the merge
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skillgit.config import SkillSettings
@@ -92,6 +93,22 @@ async def merge_other(
         return Brought(entry, run.info.run)
 
     return await with_session(work, optimizer=resolve)
+
+
+def why_nothing(repo: Repository, name: str, skills: Mapping[str, SkillSettings], other: str) -> str:
+    """Why there is nothing to merge of a revision, where `merge_other` says that there is none.
+
+    Args:
+        skills: all of skillgit.yaml; another one's training branch has another document.
+    """
+    ref, path = repo.symbolic_name(other), skills[name].document
+    owner = next((skill for skill in skills if skill != name and ref == SkillRefs(skill).branch), None)
+    if owner is not None:
+        return f"{other} is the training branch of {owner}: it brings nothing for {path} of {name}"
+    tip, commit = repo.read_ref(SkillRefs(name).branch), _resolved(repo, other)
+    if tip is not None and repo.objects.is_ancestor(commit, tip):
+        return f"skill/{name} already has all of {other}"
+    return f"{other} brings nothing for {path}: merged with it, skill/{name} would have the same document"
 
 
 async def _bring(run: Run, name: str, end: End, *, resolve: bool) -> StepRecord:

@@ -14,6 +14,7 @@ from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
 from skillgit.train.archive import documents, history
 from skillgit.train.archive.documents import Placed
+from skillgit.train.archive.known import known_today
 from skillgit.train.archive.refusals import refuse_symbolic
 
 
@@ -61,8 +62,8 @@ def plan_of(repo: Repository, name: str, settings: SkillSettings, into: str) -> 
 
 
 def known_score(plan: Plan, blob: str) -> Fraction | None:
-    """What the newest run's journal says of a document."""
-    return history.known_score(history.latest(plan.repo, plan.name), blob, plan.settings)
+    """A document's score on what the newest run measures; None where nobody measured it so."""
+    return known_today(plan.repo, plan.name, history.latest(plan.repo, plan.name), blob, plan.settings)
 
 
 def refuse_others(plan: Plan, result: MergedTree) -> None:

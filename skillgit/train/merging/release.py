@@ -63,7 +63,8 @@ def finish(repo: Repository, name: str, base_ref: str, lock: SkillLock) -> str |
 
 
 def _message(name: str, number: int, trailers: Mapping[str, str], best: str | None) -> str:
-    rows = [("released", trailers.get("Skill-Score")), ("before", trailers.get("Skill-Score-Before")), ("best", best)]
+    released = trailers.get("Skill-Score") or "not measured"
+    rows = [("released", released), ("before", trailers.get("Skill-Score-Before")), ("best", best)]
     table = [f"{label:<9} {score or '-':>8}" for label, score in rows if score or label != "best"]
     said = [(key, trailers[key]) for key in ("Skill-Name", "Skill-Run") if key in trailers]
     kept = [(key, trailers[key]) for key in _KEPT if trailers.get(key)]

@@ -14,7 +14,7 @@ from skillgit.train.archive.journal import Journal
 from skillgit.train.archive.known import Knowledge
 from skillgit.train.merging import release
 from skillgit.train.merging.gating import Judged
-from skillgit.train.merging.plan import Plan, entries
+from skillgit.train.merging.plan import Plan, entries, known_score
 from skillgit.train.merging.resolution import Resolution
 from skillgit.train.scoring.scores import decimal, metric_of
 
@@ -54,6 +54,8 @@ def _message(plan: Plan, chosen: Chosen) -> str:
     why = f"The document of {plan.best} is the best measured one of skill {plan.name}."
     if chosen.judged is None:
         trailers = _known_trailers(plan, journal, chosen.placed.blob)
+        if len(trailers) == 1:
+            why = f"The document of {plan.best} is the best one of skill {plan.name} by a person's word; not measured."
     else:
         trailers = chosen.judged.trailers
         why = f"The document of {plan.best}, merged with the changes on {plan.into}."
@@ -64,7 +66,7 @@ def _message(plan: Plan, chosen: Chosen) -> str:
 
 def _known_trailers(plan: Plan, journal: Journal | None, blob: str) -> list[tuple[str, str]]:
     """What the journal knows of the best document, and of the one that it replaces where that compares."""
-    score = history.known_score(journal, blob, plan.settings)
+    score = known_score(plan, blob)
     if score is None or journal is None:
         return [("Skill-Blob", blob)]
     pair = Knowledge(plan.repo, plan.name, (blob, plan.theirs.blob)).pair(blob, plan.theirs.blob, "val")

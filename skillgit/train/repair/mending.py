@@ -175,9 +175,10 @@ def _scores(repo: Repository, refs: SkillRefs, known: Told, document: str) -> It
     commits = scored(repo, refs, tips_of(repo, refs), known.documents, document)
     for one in mismatches(known, commits):
         if one.key == "Skill-Blob":
-            has = f"and has {one.computed[:12]}"
-            said = f"{one.commit[:12]} carries the score of document {one.written[:12] or 'none'}, {has}"
-            yield Flaw("scores", said, "no command counts it; `skillgit train` measures what is at the tip")
+            of = f"the score of document {one.written[:12]}" if one.written else "a score of no document"
+            said = f"{one.commit[:12]} carries {of}, and has {one.computed[:12]}"
+            mend = "no command counts it; `skillgit train` measures what is at the tip"
+            yield Flaw("scores", said, mend, only_said=True)
         else:
             says = f"its journal says {one.computed[:19]}"
             said = f"{one.commit[:12]} says that it was measured on {one.written[:19]}, {says}"

@@ -18,6 +18,7 @@ from skillgit.store.transactions import RefUpdate
 from skillgit.train.archive.journal import StepRecord, exact_number
 from skillgit.train.archive.messages import Place, epoch_message
 from skillgit.train.archive.refusals import refuse_checked_out, refuse_symbolic
+from skillgit.train.meeting import fetched
 from skillgit.train.repair.findings import Flaw
 from skillgit.train.repair.reading import Reader, commit_of
 from skillgit.train.repair.told import TagTold, Told
@@ -55,6 +56,9 @@ class Rebuilding:
             return
         if (gone := self._gone(wanted)) is not None:
             yield Flaw("branch", f"{short} is at {_at(found)}, the journal's {gone}", _FETCH)
+        elif found is None and fetched(self.repo, ref) is not None:
+            said = f"{short} is not here; the fetched one is"
+            yield Flaw("branch", said, f"`skillgit train {self.refs.name}` starts from it", only_said=True)
         elif found is None:
             yield self._moved("branch", ref, None, wanted, f"{short} is missing")
         elif self.repo.objects.is_ancestor(wanted, found):

@@ -12,7 +12,7 @@ from skillgit.envs.contract import Split, Task
 from skillgit.envs.digests import tasks_digest
 from skillgit.errors import ConfigError, MeasurementError, RepositoryError
 from skillgit.store.notes import add_note, read_notes
-from skillgit.train.archive import documents
+from skillgit.train.archive import documents, revisions
 from skillgit.train.archive.documents import Placed
 from skillgit.train.events import StageStarted
 from skillgit.train.scoring import scores
@@ -61,9 +61,11 @@ def resolve(session: Session, rev: str | None) -> str:
     """The revision to score: as given, else best, else the training branch, else the base.
 
     Raises:
-        RepositoryError: there is no such commit.
+        RepositoryError: there is no such commit. DocumentError: it has no document.
     """
-    candidates = [rev] if rev else [session.refs.best, session.refs.branch, session.settings.merge.into or "HEAD"]
+    if rev:
+        return revisions.commit_of(session.repo, session.name, session.settings, rev)
+    candidates = [session.refs.best, session.refs.branch, session.settings.merge.into or "HEAD"]
     for candidate in candidates:
         commit = session.repo.resolve(candidate)
         if commit is not None:

@@ -10,9 +10,8 @@ from skillgit.config import SkillSettings
 from skillgit.envs.contract import SPLITS, Environment, Task
 from skillgit.envs.digests import val_digest
 from skillgit.errors import MeasurementError, RefusedError, UsageError
-from skillgit.store.refs import SkillRefs
 from skillgit.store.repository import Repository
-from skillgit.train.archive import documents, revisions
+from skillgit.train.archive import documents, history, revisions
 from skillgit.train.events import StageStarted
 from skillgit.train.project import Project
 from skillgit.train.schedule import chosen
@@ -42,22 +41,15 @@ def line_of(repo: Repository, name: str, settings: SkillSettings, start: str | N
     Raises:
         RefusedError: nothing was trained, or the first is no ancestor of the last by first parents.
     """
-    if end is None and repo.read_ref(SkillRefs(name).branch) is None:
+    if end is None and history.tip_of(repo, name) is None:
         raise RefusedError(f"{name} was not trained yet", mend=f"run `skillgit train {name}` first")
-    last = _commit(repo, name, settings, end or revisions.TIP)
-    first = _commit(repo, name, settings, start) if start else None
+    last = revisions.commit_of(repo, name, settings, end or revisions.TIP)
+    first = revisions.commit_of(repo, name, settings, start) if start else None
     if first and not any(info.oid == first for info in repo.objects.first_parents(last, None)):
         raise RefusedError(
             f"{start} is not on the way to {end or f'skill/{name}'}", mend="name an earlier commit of it"
         )
     return bisect.points(repo, settings.document, last, first)
-
-
-def _commit(repo: Repository, name: str, settings: SkillSettings, text: str) -> str:
-    commit = revisions.find(repo, name, settings, text).commit
-    if commit is None:
-        raise UsageError(f"{text}: no commit has that document", mend="name a commit")
-    return commit
 
 
 def fill(project: Project, name: str, line: Sequence[Point], task: str) -> None:

@@ -75,7 +75,7 @@ def test_changes_by_hand_do_not_go_by_their_step_s_number(hand: Hand) -> None:
     (taken,) = hand.last.commits
     assert [edit.commit for edit in named(hand, "4")] == before
     assert [edit.commit for edit in named(hand, "4.1")] == before[:1]
-    assert [(edit.commit, edit.place) for edit in named(hand, taken)] == [(taken, "4")]
+    assert [(edit.commit, edit.place) for edit in named(hand, taken)] == [(taken, "4-04")]
 
 
 def test_where_the_step_brought_nothing_its_number_means_what_stands_beside_it(

@@ -97,6 +97,9 @@ def test_mistakes_are_one_clear_line(hand: Hand, arguments: tuple[str, ...], sai
 
 def test_an_untrained_skill_is_said(hand: Hand) -> None:
     hand.git("update-ref", "-d", BRANCH)
+    assert hand.call("bisect", "topics", "--task", "val-000")  # its journal is here
+    for ref in hand.refs("refs/skillgit/runs"):
+        hand.git("update-ref", "-d", ref)
     assert "was not trained yet" in hand.call("bisect", "topics", "--task", "val-000", code=2).last
 
 
