@@ -107,7 +107,7 @@ def _wanted(bout: Bout, record: StepRecord, number: int, *, last: bool) -> dict[
         found["Skill-Support"] = f"{support} {noun}"
     if not last:
         return found
-    if record.decision == "forced" and record.before is None:
+    if record.decision == "forced" and record.before is None and not bout.imported:
         return {**found, "Skill-Decision": "forced"}  # nobody measured it
     return {**found, **dict(verdict_trailers(record, gate=bout.gate or "", val=bout.link.state.val))}
 
