@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillgit.cli.output import one_line, print_json
+from skillgit.cli.output import counted, one_line, print_json
 
 if TYPE_CHECKING:
     from skillgit.train.project import Project
@@ -122,5 +122,5 @@ def _lines(name: str, report: Report, cost: dict[str, Any], metric: Metric) -> l
             test = f"; test {points(metric.value(found.test.hard, found.test.soft))} ({found.test.tasks} tasks)"
         count = f"{found.edits} edit{'' if found.edits == 1 else 's'}"
         lines.append(f"{found.kind}: {count}, {found.tokens} tokens, document {found.document[:12]}{test}")
-    lines.append(f"{cost['calls']} calls, {cost['tokens']} tokens")
+    lines.append(f"{counted(cost['calls'], 'call')}, {counted(cost['tokens'], 'token')}")
     return lines

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.output import one_line, print_json
+from skillgit.cli.output import counted, one_line, print_json
 
 if TYPE_CHECKING:
     from skillgit.train.archive.lineup import Cell, Row, RunFacts
@@ -108,7 +108,7 @@ def _training(run: RunFacts) -> str:
     from skillgit.cli.progress import money, points
 
     other = "" if run.compares else " (val tasks or target changed on the way)"
-    spent = f"{run.calls} calls, {run.tokens} tokens{money(run.usd)}"
+    spent = f"{counted(run.calls, 'call')}, {counted(run.tokens, 'token')}{money(run.usd)}"
     counts = f"{run.accepted} accepted, {run.rejected} rejected"
     return f"val {points(run.start)} -> {points(run.best)}{other} in {run.steps} steps, {counts}; {spent}"
 

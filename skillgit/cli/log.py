@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.output import colour, one_line, print_json
+from skillgit.cli.output import colour, counted, is_terminal, joined, one_line, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TextIO
 
     from skillgit.store.repository import Repository
     from skillgit.train.archive.story import Entry
@@ -63,36 +66,52 @@ def command(name: str, only: str | None, max_count: int | None, graph: bool, buf
 
 def _show(first: list[Line], rest: Iterable[Line], *, graph: bool) -> None:
     """Print the entries as they are read."""
-    import sys
     from itertools import chain
 
     from skillgit.cli.progress import MARKS, decided
-    from skillgit.train.archive.graph import JOIN, column, placed
+    from skillgit.train.archive.graph import JOIN, WIDTH, column, kind_of, placed
 
     verdicts = (decided(one.record.kind, one.record.decision) for line in first for one in line.entries)
     widths = max(11, *map(len, verdicts), 0), max(10, *(len(spent(line.entry)) for line in first), 0)
+    room = room_for(sys.stdout) - (WIDTH if graph else 0)
     run: str | None = None
     for line in chain(first, rest):
         if line.entry.run != run:
             run = line.entry.run
             title = f"run {run}" if run else "not measured yet"
             print(colour(title, "bold", sys.stdout))
-        for text, one in _rows(line, widths):
-            kind, decision = one.record.kind, one.record.decision
+        for text, one in _rows(line, widths, room):
+            kind, decision = kind_of(one.record), one.record.decision
             drawn = column(kind, decision) if graph else ""
             print(drawn + colour(text, MARKS.get(decision, "dim"), sys.stdout))
             if graph and placed(kind, decision) == "side":
                 print(JOIN)
 
 
-def _rows(line: Line, widths: tuple[int, int]) -> Iterator[tuple[str, Entry]]:
+def room_for(stream: TextIO) -> int:
+    """Columns of a terminal; without end where nobody's screen is written to."""
+    return shutil.get_terminal_size().columns if is_terminal(stream) else sys.maxsize
+
+
+def cut(text: str, room: int) -> str:
+    """A text as far as there is room for it; wide characters take two columns."""
+    if len(text) * 2 <= room:
+        return text
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) <= room:
+        return text
+    return f"{set_cell_size(text, room - 1).rstrip()}…" if room > 1 else ""
+
+
+def _rows(line: Line, widths: tuple[int, int], room: int) -> Iterator[tuple[str, Entry]]:
     """The rows of an entry: its own, or a person's commit's, and those of the step's other candidates."""
     if line.author:
         yield f"   -  {(line.entry.commit or '')[:10]}  {one_line(line.author)}: {one_line(line.subject)}", line.entry
         return
     for number, one in enumerate(line.entries):
         named = bool(number) or (line.refs.get(one.record.candidate) is not None and not one.journal)
-        text = row(one, widths, candidate=bool(number), named=named)
+        text = row(one, widths, room, candidate=bool(number), named=named)
         ref = line.refs.get(one.record.candidate) if one.record.commits else None
         yield (f"{text}  {ref}" if ref else text), one
 
@@ -117,12 +136,15 @@ def spent(entry: Entry) -> str:
     from skillgit.cli.progress import money
 
     usd = entry.record.cost.get("usd")
-    return f"{entry.record.cost.get('calls', 0)} calls{money(None if usd is None else Decimal(usd))}"
+    return f"{counted(entry.record.cost.get('calls', 0), 'call')}{money(None if usd is None else Decimal(usd))}"
 
 
-def row(entry: Entry, widths: tuple[int, int], *, candidate: bool = False, named: bool = False) -> str:
+def row(
+    entry: Entry, widths: tuple[int, int], room: int = sys.maxsize, *, candidate: bool = False, named: bool = False
+) -> str:
     """One step: number, decision, score, change, edits, cost, commit, reason. Or another candidate of the step above,
-    by its number. Widths are of decision and cost; `named` shows a candidate's number."""
+    by its number. Widths are of decision and cost; `named` shows a candidate's number; the reason is
+    cut where the row would not fit into the room."""
     from skillgit.cli.progress import decided, reached
     from skillgit.train.archive.journal import exact_number
 
@@ -136,4 +158,4 @@ def row(entry: Entry, widths: tuple[int, int], *, candidate: bool = False, named
     verdict = one_line(decided(record.kind, record.decision))
     commit = (entry.commit or "")[:10]
     text = f"{number:>4}  {verdict:<{widths[0]}} {score:>8} {change:>6}  {edits:<8} {cost:<{widths[1]}} {commit:<10}"
-    return f"{text}  {one_line(record.reason)}"
+    return f"{text}  {cut(joined(record.reason), room - len(text) - 2)}"

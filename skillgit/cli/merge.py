@@ -90,7 +90,8 @@ def _say(name: str, done: Merged) -> None:
     from skillgit.cli.progress import points
 
     if done.commit is None:
-        print(f"{done.into} already has the best document of {name}")
+        merged = ", merged with what people changed there" if done.with_changes else ""
+        print(f"{done.into} already has the best document of {name}{merged}")
         return
     if done.resolution is not None:
         print(f"conflicts settled by the optimizer: {one_line(done.resolution) or 'it gave no reason'}")
@@ -99,6 +100,8 @@ def _say(name: str, done: Merged) -> None:
     what = "the best document" if done.verdict is None else "a new document"
     scored = f", val {points(done.score)}" if done.score is not None else ""
     print(f"{done.into} is at {done.commit[:12]}: {done.document} is {what}{scored}")
+    if done.score is None:
+        print(f"not measured: `skillgit eval {name} --split val` does that")
     if done.below_best is not None:
         print(f"that is below the best document, val {points(done.below_best)}")
     print(f"the same bytes are in {done.best_file}")
@@ -110,7 +113,7 @@ def _other(project: Project, name: str, other: str, *, resolve: bool, yes: bool,
     from skillgit.cli import opened
     from skillgit.cli.changing import report, tell
     from skillgit.store.locks import SkillLock
-    from skillgit.train.merging.other import merge_other
+    from skillgit.train.merging.other import merge_other, why_nothing
 
     with SkillLock.acquire(project.repo, name, "merge") as lock:
         ready = sessions(project, name, yes=yes)
@@ -118,12 +121,13 @@ def _other(project: Project, name: str, other: str, *, resolve: bool, yes: bool,
             project.repo, name, project.config.skill(name), other, ready, lock=lock, resolve=resolve, tell=tell
         )
         brought = opened.run(work)
+    why = why_nothing(project.repo, name, project.config.skills, other) if brought is None else ""
     if brought is not None:
         report(name, brought.record, brought.run, as_json=as_json, mend="train on: it starts from the tip's document")
     elif as_json:
-        print_json({"skill": name, "other": other, "commit": None})
+        print_json({"skill": name, "other": other, "commit": None, "reason": why})
     else:
-        print(f"skill/{name} already has all of {one_line(other)}")
+        print(one_line(why))
 
 
 def _show(name: str, error: ConflictError, *, as_json: bool) -> None:

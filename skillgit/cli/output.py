@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from typing import TextIO
 
@@ -32,6 +33,20 @@ def one_line(text: str) -> str:
     """`text` on one line, without characters that would move the cursor or change colours."""
     flat = " ".join(text.split())
     return flat if flat.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in flat)
+
+
+def joined(text: str) -> str:
+    """Paragraphs on one line, told apart: by a semicolon where the one before does not end a sentence."""
+    found = ""
+    for part in re.split(r"\n\s*\n", text.strip()):
+        link = "" if not found else " " if found[-1] in ".!?:;,…" else "; "
+        found += link + one_line(part)
+    return found
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def many_lines(text: str) -> str:

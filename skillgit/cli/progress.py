@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from skillgit.cli.output import colour, is_terminal, one_line, say
+from skillgit.cli.output import colour, counted, is_terminal, one_line, say
 from skillgit.train.events import (
     Event,
     Listener,
@@ -59,7 +59,7 @@ def step_line(event: StepFinished) -> str:
     parts.append(f"best {points(event.best)}")
     if event.edits:
         parts.append(f"{event.edits} edit{'s' if event.edits > 1 else ''}")
-    parts.append(f"{event.calls} calls, {event.tokens} tokens{money(event.usd)}")
+    parts.append(f"{counted(event.calls, 'call')}, {counted(event.tokens, 'token')}{money(event.usd)}")
     return "  ".join(parts) + f"  ({one_line(event.reason)})"
 
 

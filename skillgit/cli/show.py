@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.output import colour, many_lines, one_line, print_json
+from skillgit.cli.output import colour, counted, joined, many_lines, one_line, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", required=False, metavar="[NAME]")
 @click.argument("rev", required=False, metavar="[REV|STEP]")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(name: str, rev: str | None, as_json: bool) -> None:
+def command(name: str | None, rev: str | None, as_json: bool) -> None:
     """Show one decision of skill NAME whole: verdict, edits with their reasons, tasks that flipped, cost, diff.
 
     REV is any revision of git's: a candidate's last commit or one of its edits, a rejected ref, a merge, a tag, a
@@ -49,19 +49,26 @@ def command(name: str, rev: str | None, as_json: bool) -> None:
         print(_coloured(many_lines(line.removesuffix("\r"))))
 
 
-def _asked(project: Project, name: str, rev: str | None) -> tuple[str, str]:
+def _asked(project: Project, name: str | None, rev: str | None) -> tuple[str, str]:
     """The skill and what to show of it."""
     from skillgit.errors import UsageError
     from skillgit.train.archive import showing
 
-    if rev is not None:
+    skills = project.config.skills
+    if name is not None and rev is not None:
         return name, rev
-    if name in project.config.skills:
+    if name in skills:
         return name, ""
-    skill = showing.skill_of(project.repo, project.config.skills, name)
-    if skill is None:
-        raise UsageError(f"{name!r}: no skill, and nothing that says which skill it is of", mend="name the skill first")
-    return skill, name
+    text = name or ""
+    skill = showing.skill_of(project.repo, skills, text)
+    if skill is not None:
+        return skill, text
+    if not skills:
+        raise UsageError("skillgit.yaml has no skills", mend="make one with `skillgit init --skill NAME`")
+    among, mend = ", ".join(sorted(skills)), f"`skillgit show NAME{' ' if text else ''}{text}`"
+    if not text:
+        raise UsageError(f"there is more than one skill: {among}", mend=f"name one: {mend}")
+    raise UsageError(f"{text!r} is no skill, and nothing says which one it is of: {among}", mend=f"name one: {mend}")
 
 
 def _lines(shown: Shown) -> Iterator[str]:
@@ -85,22 +92,26 @@ def _lines(shown: Shown) -> Iterator[str]:
 def _head(shown: Shown) -> Iterator[str]:
     """What it is, and where it stands."""
     from skillgit.cli.progress import MARKS, decided
+    from skillgit.train.archive.told import date_of
 
     entry, commit = shown.entry, shown.commit
     if entry is not None:
         record = entry.record
-        number = f"-{record.candidate:02d}" if record.commits else ""
+        named = bool(record.commits) and (shown.several or record.kind != "step")
+        number = f"-{record.candidate:02d}" if named else ""
         text = one_line(f"step {record.step}{number}: {decided(record.kind, record.decision)}")
         yield colour(text, MARKS.get(record.decision, "bold"), sys.stdout)
         yield f"run {entry.run}"
         yield f"journal {entry.journal}"
+        yield f"date {shown.decided}"
     elif shown.kind == "person":
         yield colour("a person's commit", "bold", sys.stdout)
     else:
         yield colour(one_line(f"a commit of kind {shown.kind}"), "bold", sys.stdout)
     if commit is not None:
+        written = "" if shown.decided else f", {date_of(commit.author_time)}"
         yield f"commit {commit.oid}"
-        yield one_line(f"by {commit.author}: {commit.subject}")
+        yield one_line(f"by {commit.author}{written}: {commit.subject}")
     if shown.edit is not None and shown.edit[0] < shown.edit[1]:
         yield f"edit {shown.edit[0]} of {shown.edit[1]}; the verdict is on all of them together"
     if shown.copied is not None:
@@ -125,7 +136,7 @@ def _verdict(shown: Shown) -> Iterator[str]:
     elif shown.commit is not None:
         yield "not measured" if shown.blob is not None else f"it has no {shown.document}"
     if entry is not None and entry.record.reason:
-        yield one_line(entry.record.reason)
+        yield joined(entry.record.reason)
 
 
 def _score(score: Fraction | None, maximum: Fraction | None, before: Fraction | None) -> str:
@@ -150,7 +161,7 @@ def _edit(number: int, edit: dict[str, object]) -> Iterator[str]:
     text = str(edit.get("content") or edit.get("target") or "")
     for label, value in (("", text), ("reason: ", edit.get("reason")), ("why: ", edit.get("why"))):
         if value:
-            yield f"   {label}{_short(str(value)) if not label else one_line(str(value))}"
+            yield f"   {label}{_short(str(value)) if not label else joined(str(value))}"
 
 
 def _flip(flip: Flip) -> Iterator[str]:
@@ -177,7 +188,8 @@ def _cost(shown: Shown) -> Iterator[str]:
     if shown.spent:
         yield ""
     for row in shown.spent:
-        yield f"{one_line(row.role):<10} {row.calls} calls, {row.tokens} tokens{money(row.usd)}"
+        spent = f"{counted(row.calls, 'call')}, {counted(row.tokens, 'token')}{money(row.usd)}"
+        yield f"{one_line(row.role):<10} {spent}"
 
 
 def _short(text: str, most: int = 160) -> str:

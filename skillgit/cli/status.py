@@ -38,19 +38,15 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _lines(status: Status) -> list[str]:
-    from skillgit.cli.progress import points
-
-    lines = [f"{status.name}: {status.document}"]
-    if status.branch is not None:
-        lines.append(f"  branch   skill/{status.name} at {status.branch[:12]}")
-    if status.best is None:
+    lines = [f"{status.name}: {status.document}", *_refs(status)]
+    if status.best is None and status.run is None:
         if status.remotes:
             lines.append("  not trained here yet; its history is on a remote: `skillgit fetch`")
         else:
             lines.append(f"  not trained here yet: `skillgit train {status.name}`")
         return [*lines, *_around(status)]
-    lines.append(f"  best     {status.best[:12]}, val {points(status.best_score)}")
-    lines.append(f"  base     {_base(status)}")
+    if status.best is not None:
+        lines.append(f"  base     {_base(status)}")
     if status.unmeasured_base:
         lines.append(f"  note     the document on {status.base} differs from its best_skill.md: nobody measured it")
     if status.unmeasured_commits:
@@ -64,12 +60,44 @@ def _lines(status: Status) -> list[str]:
     return lines
 
 
+def _refs(status: Status) -> Iterator[str]:
+    """The branch and the best document; or what the journals here know of them, and how they come back."""
+    from skillgit.cli.progress import points
+
+    branch = f"skill/{status.name}"
+    if status.branch is not None:
+        yield f"  branch   {branch} at {status.branch[:12]}"
+    elif status.fetched_only:
+        there = one_line(status.remotes[0].ref.removeprefix("refs/remotes/"))
+        yield f"  branch   not here yet: `skillgit train {status.name}` starts from {there}"
+    for ref in status.missing:
+        what = "branch" if ref.startswith("refs/heads/") else "best"
+        yield f"  {what:<8} {ref.removeprefix('refs/heads/')} is missing: `skillgit doctor --repair` brings it back"
+    if status.best is not None and status.best_score is not None:
+        yield f"  best     {status.best[:12]}, val {points(status.best_score)}"
+    elif status.best is not None:
+        yield f"  best     {status.best[:12]}, not measured: `skillgit eval {status.name} --split val` does that"
+
+
 def _base(status: Status) -> str:
-    if status.merged:
-        return f"{status.base} has the best document"
-    # A detached HEAD is no branch that something can be merged into.
-    into = "BRANCH" if status.base == "HEAD" else status.base
-    return f"{status.base} does not have the best document: `skillgit merge {status.name} --into {into}`"
+    """How the base's document stands to the best one, and what there is to do."""
+    name, base = status.name, status.base
+    # A detached HEAD is no branch that something can be merged into; the training branch is no base.
+    into = "BRANCH" if base in ("HEAD", f"skill/{name}") else base
+    merge = f"`skillgit merge {name} --into {into}`"
+    if status.base_state == "best":
+        return f"{base} has the best document"
+    if status.base_state == "merged":
+        return f"{base} has the best document, merged with what people changed there"
+    if status.base_state == "copy":
+        return f"{base} has the best document, and another best_skill.md: {merge} writes it anew"
+    if status.base_state == "person":
+        return f"{base} has people's document, to which the best one adds nothing: train again, it starts from theirs"
+    if status.base_state == "gone":
+        return f"{base} has no {status.document}: it was deleted or renamed there"
+    if status.base_commit is None:
+        return f"there is no branch {base}"
+    return f"{base} does not have the best document: {merge}"
 
 
 def _state(status: Status) -> str:

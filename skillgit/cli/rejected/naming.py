@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from skillgit.cli.output import one_line
+from skillgit.cli.output import joined, one_line
 
 if TYPE_CHECKING:
     from skillgit.train.archive.buffer import Told
@@ -57,7 +57,7 @@ def verdict(item: Rejected, told: Told | None = None) -> str:
     record = item.entry.record
     score = reached(item.entry.score, exact_number(record.maximum))
     kind = "" if record.kind == "step" else f"{record.kind}: "
-    return f"{kind}val {points(exact_number(record.before))} -> {score}: {one_line(record.reason)}"
+    return f"{kind}val {points(exact_number(record.before))} -> {score}: {joined(record.reason)}"
 
 
 def said(remark: Remark) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from skillgit.cli.output import many_lines, one_line, print_json
+from skillgit.cli.output import joined, many_lines, one_line, print_json
 from skillgit.cli.rejected.naming import find, said, to_json, verdict
 
 
@@ -40,6 +40,6 @@ def command(name: str, step: str, as_json: bool) -> None:
     for remark in remarks:
         print(said(remark))
     for edit in item.entry.record.edits if item.entry else []:
-        what, why = f"{edit.get('op')} ({edit.get('status')})", one_line(str(edit.get("reason") or ""))
+        what, why = f"{edit.get('op')} ({edit.get('status')})", joined(str(edit.get("reason") or ""))
         print(f"  {one_line(what)}{': ' if why else ''}{why}")
     print("\n" + many_lines(text.replace("\r\n", "\n")), end="")

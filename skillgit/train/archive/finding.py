@@ -14,6 +14,7 @@ from skillgit.store.repository import Repository
 from skillgit.train.archive import revisions
 from skillgit.train.archive.layout import SUBJECT, read_journal
 from skillgit.train.archive.story import Asked, Entry, Steps, parse_step
+from skillgit.train.archive.timeline import by_time
 from skillgit.train.archive.told import Trailers
 
 _JOURNAL = re.compile(rf"{re.escape(SUBJECT)}([a-z0-9-]{{1,64}}) ")
@@ -71,7 +72,8 @@ def owner(repo: Repository, text: str) -> str | None:
 
 
 def _newest(repo: Repository, name: str, settings: SkillSettings, steps: Steps) -> Found:
-    for run in steps.runs:
+    tips = {run: tip for run in steps.runs if (tip := steps.tip(run)) is not None}
+    for run in by_time(repo, tips):
         for stop in steps.stops(run):
             if stop.decision != "end":
                 return _of_entry(repo, settings, steps, steps.read(stop))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from skillgit.train.archive.journal import ACCEPTED
+from skillgit.train.archive.journal import ACCEPTED, StepRecord
 
 Place = Literal["main", "side", "none"]
 
@@ -25,6 +25,12 @@ SIDE = {"reject": "x", "indecisive": "?"}
 WIDTH = 4
 JOIN = "|/"
 """The line below an entry beside the main line: it stands on what comes next there."""
+
+
+def kind_of(record: StepRecord) -> str:
+    """An entry's kind for the graph; a rollback is a revert to the journal, and is told by its edit."""
+    back = record.kind == "revert" and any(edit.get("op") == "rollback" for edit in record.edits)
+    return "rollback" if back else record.kind
 
 
 def placed(kind: str, decision: str) -> Place:

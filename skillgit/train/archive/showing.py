@@ -65,6 +65,8 @@ class Shown:
         entry: the journal's record of the candidate that the commit belongs to, or of the step that was asked for.
         edit: which of the candidate's edits the commit is, from 1, of how many; None for anything else.
         copied: the trailers' run and step, where they name a candidate that the commit is not, or not any more.
+        several: whether the step measured more than one candidate.
+        decided: when the journal's entry was made, ISO 8601 in UTC; empty where there is none.
         measured: None where the very document was not measured.
         tag: an annotated tag's message, where one was asked for.
     """
@@ -78,6 +80,8 @@ class Shown:
     edit: tuple[int, int] | None
     copied: tuple[str, int] | None
     measured: Measured | None
+    several: bool = False
+    decided: str = ""
     flips: list[Flip] = field(default_factory=list)
     spent: list[Spent] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
@@ -116,6 +120,7 @@ class Shown:
             "commit": commit.oid if commit else None,
             "author": commit.author if commit else None,
             "at": date_of(commit.author_time) if commit else None,
+            "decided": self.decided or None,
             "subject": commit.subject if commit else None,
             "document": self.blob,
             "kind": self.kind,
@@ -164,6 +169,8 @@ def show(repo: Repository, name: str, settings: SkillSettings, text: str) -> Sho
         edit=edit,
         copied=copied,
         measured=_measured(repo, name, settings, steps, found, blob),
+        several=entry is not None and _several(steps, entry),
+        decided=date_of(repo.objects.read_commit(entry.journal).commit_time) if entry and entry.journal else "",
         flips=flips(repo, name, steps, entry) if entry else [],
         spent=by_role(entry.record.cost) if entry else [],
         remarks=remarks.of(commit.oid) if commit else [],
@@ -174,6 +181,12 @@ def show(repo: Repository, name: str, settings: SkillSettings, text: str) -> Sho
         tag=found.tag,
         diff=_diff(repo, path, found),
     )
+
+
+def _several(steps: Steps, entry: Entry) -> bool:
+    """Whether the step of a candidate measured others."""
+    beside = (one for one in steps.at(entry.run, entry.record.step) if one.journal == entry.journal)
+    return bool(entry.record.others) or any(one.record.others for one in beside)
 
 
 def _place(name: str, found: Found) -> tuple[tuple[int, int] | None, tuple[str, int] | None]:

@@ -1,10 +1,11 @@
-"""A skill's history as one stream, newest first: people's commits that no run has seen, every entry of every journal,
-and, where asked for, rejected candidates whose journal is not here. Nothing is read before it is asked for."""
+"""A skill's history as one stream, newest first: people's commits that no run has seen, every entry of every journal
+(runs by the time of their newest entry, since those of two clones overlap), and, where asked for, rejected candidates
+whose journal is not here. Nothing is read before it is asked for."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,9 @@ from skillgit.train.archive import history
 from skillgit.train.archive.documents import blob_at
 from skillgit.train.archive.journal import StepRecord
 from skillgit.train.archive.standing import unmeasured
-from skillgit.train.archive.story import Entry, Rejected, Steps, rejected, steps
+from skillgit.train.archive.story import Entry, Rejected, read, rejected
 from skillgit.train.archive.told import chain_of, date_of, record_of
+from skillgit.train.archive.walking import walk
 
 UNMEASURED = "unmeasured"
 """The kind, and the decision, of a commit on the branch that no run has seen."""
@@ -69,15 +71,32 @@ def timeline(repo: Repository, name: str, document: str, *, run: str = "", buffe
     """
     if not run:
         yield from _people(repo, name, document)
-    if not buffer:
-        yield from (Line(entry) for entry in steps(repo, name, run))
-        return
-    kept = [item for item in rejected(repo, name) if item.run.startswith(run)]
-    here = Steps(repo, name).runs
-    for ident in sorted({*(r for r in here if r.startswith(run)), *(item.run for item in kept)}, reverse=True):
+    kept = [item for item in rejected(repo, name) if item.run.startswith(run)] if buffer else []
+    tips = {ident: tip for ident, tip in history.runs(repo, name) if ident.startswith(run)}
+    newest = {item.run: item.commit for item in reversed(kept)}  # the newest step's comes first
+    for ident in by_time(repo, {**newest, **tips}):
+        entries = (read(repo, stop) for stop in walk(repo, ident, tips[ident])) if ident in tips else iter(())
+        if not buffer:
+            yield from map(Line, entries)
+            continue
         mine = [item for item in kept if item.run == ident]
-        entries = steps(repo, name, ident) if ident in here else iter(())
         yield from woven(entries, mine, lambda item: told_alone(repo, item, document))
+
+
+def by_time(repo: Repository, tips: Mapping[str, str]) -> list[str]:
+    """Runs, the one whose newest entry was made last first; of equal ones the newer run, by its id.
+
+    Args:
+        tips: each run's newest commit; only these are read.
+    """
+    return sorted(tips, key=lambda run: (_made(repo, tips[run]), run), reverse=True)
+
+
+def _made(repo: Repository, commit: str) -> int:
+    try:
+        return repo.objects.read_commit(commit).commit_time
+    except RepositoryError:  # anybody can push a ref to what is no commit
+        return 0
 
 
 def woven(entries: Iterable[Entry], kept: Sequence[Rejected], alone: Callable[[Rejected], Line]) -> Iterator[Line]:

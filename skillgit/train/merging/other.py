@@ -101,14 +101,21 @@ def why_nothing(repo: Repository, name: str, skills: Mapping[str, SkillSettings]
     Args:
         skills: all of skillgit.yaml; another one's training branch has another document.
     """
-    ref, path = repo.symbolic_name(other), skills[name].document
-    owner = next((skill for skill in skills if skill != name and ref == SkillRefs(skill).branch), None)
+    path = skills[name].document
+    ref = repo.git("rev-parse", "--verify", "--symbolic-full-name", "--end-of-options", other, check=False).text
+    owner = next((skill for skill in skills if skill != name and _is_branch_of(ref, skill)), None)
     if owner is not None:
         return f"{other} is the training branch of {owner}: it brings nothing for {path} of {name}"
     tip, commit = repo.read_ref(SkillRefs(name).branch), _resolved(repo, other)
     if tip is not None and repo.objects.is_ancestor(commit, tip):
         return f"skill/{name} already has all of {other}"
     return f"{other} brings nothing for {path}: merged with it, skill/{name} would have the same document"
+
+
+def _is_branch_of(ref: str, skill: str) -> bool:
+    """Whether a ref is a skill's training branch, here or as fetched."""
+    branch = SkillRefs(skill).branch
+    return ref == branch or (ref.startswith("refs/remotes/") and ref.endswith(branch.removeprefix("refs/heads")))
 
 
 async def _bring(run: Run, name: str, end: End, *, resolve: bool) -> StepRecord:
