@@ -93,7 +93,9 @@ def _print(done: Fetched, dry_run: bool) -> None:
         if name in done.unstarted:
             print(f"{name}: `skillgit train {name}` starts from {remote}/skill/{name}")
     if done.plan.pruned:
-        print(f"{done.plan.pruned} rejected candidates that were pruned here stay on {remote}")
+        number = done.plan.pruned
+        stay = " that was pruned stays" if number == 1 else "s that were pruned stay"
+        print(f"{number} rejected candidate{stay} on {remote}")
     if done.notes:
         print(f"notes: {would} from {remote}")
     for text in done.left:

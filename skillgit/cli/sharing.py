@@ -29,6 +29,8 @@ def listed(counts: Mapping[str, int]) -> str:
 def _told(kind: str, number: int) -> str:
     if kind in _ONE:
         return kind
+    if kind == "pruned":
+        return "the list of pruned candidates"
     if kind == "evidence":
         return f"evidence of {number} run{'' if number == 1 else 's'}"
     return f"{number} {kind}{'' if number == 1 else 's'}"

@@ -1,16 +1,18 @@
-"""Rejected candidates that a person has pruned: a list of refs, kept here, that nothing brings back."""
+"""Rejected candidates that a person has pruned: a list of refs that nothing brings back. It travels, and only grows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from skillgit.store.locks import SkillLock
-from skillgit.store.refs import SkillRefs
+from skillgit.store.refs import SkillRefs, parse_rejected
 from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, commit_refs
 
 PREFIX = "refs/skillgit/pruned/"
-"""Below it, one local ref for each skill points to a blob with one ref on a line, and the commit that it had."""
+"""Below it, one ref for each skill points to a blob with one ref on a line, and the commit that it had."""
+_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def pruned(repo: Repository, name: str) -> frozenset[str]:
@@ -28,8 +30,31 @@ def pruned_commits(repo: Repository, name: str) -> dict[str, str]:
     Raises:
         RepositoryError: the list is no blob, or is damaged.
     """
-    blob = repo.read_ref(_ref(name))
-    return _parsed(repo.objects.read_blob(blob)) if blob is not None else {}
+    return read_list(repo, name, repo.read_ref(list_ref(name)))
+
+
+def read_list(repo: Repository, name: str, blob: str | None) -> dict[str, str]:
+    """What a list of a skill's, ours or another's, names: refs, and the commit that each had; empty without a list.
+
+    Raises:
+        RepositoryError: it is no blob, or is damaged.
+    """
+    return parsed(name, repo.objects.read_blob(blob)) if blob is not None else {}
+
+
+def grow(repo: Repository, name: str, more: Mapping[str, str]) -> RefUpdate | None:
+    """Bring another's list into ours; what ours says already stays. Moves no ref.
+
+    Returns: the move of our list; None where it has all of them.
+
+    Raises:
+        RepositoryError: ours is no blob, or is damaged.
+    """
+    old = repo.read_ref(list_ref(name))
+    known = read_list(repo, name, old)
+    if not more.keys() - known.keys():
+        return None
+    return RefUpdate(list_ref(name), old, repo.objects.write_blob(written({**more, **known})))
 
 
 def prune(repo: Repository, name: str, refs: Mapping[str, str], lock: SkillLock) -> None:
@@ -44,22 +69,29 @@ def prune(repo: Repository, name: str, refs: Mapping[str, str], lock: SkillLock)
     """
     if not refs:
         return
-    old = repo.read_ref(_ref(name))
-    known = _parsed(repo.objects.read_blob(old)) if old is not None else {}
-    new = repo.objects.write_blob(_written({**known, **refs}))
+    old = repo.read_ref(list_ref(name))
+    new = repo.objects.write_blob(written({**read_list(repo, name, old), **refs}))
     moves: Sequence[RefUpdate] = [RefUpdate(ref, oid, None) for ref, oid in sorted(refs.items())]
     # The list first: where git is killed in between, a ref that is on it still can be pruned again.
-    commit_refs(repo, [RefUpdate(_ref(name), old, new), *moves], f"skillgit: pruned {len(refs)}", lock=lock)
+    commit_refs(repo, [RefUpdate(list_ref(name), old, new), *moves], f"skillgit: pruned {len(refs)}", lock=lock)
 
 
-def _ref(name: str) -> str:
+def list_ref(name: str) -> str:
+    """The ref of a skill's list."""
     return f"{PREFIX}{SkillRefs(name).name}"
 
 
-def _parsed(data: bytes) -> dict[str, str]:
-    lines = (line.split() for line in data.decode("utf-8", "replace").splitlines())
-    return {parts[0]: parts[1] if len(parts) > 1 else "" for parts in lines if parts}
+def parsed(name: str, data: bytes) -> dict[str, str]:
+    """Of a list, the lines that are whole names of the skill's rejected refs; whoever can push can write others."""
+    found: dict[str, str] = {}
+    for line in data.decode("utf-8", "replace").split("\n"):
+        ref, _, oid = line.strip().partition(" ")
+        parts = parse_rejected(ref)
+        if parts is not None and parts.name == name:
+            found[ref] = oid.strip() if _OID.fullmatch(oid.strip()) else ""
+    return found
 
 
-def _written(refs: Mapping[str, str]) -> bytes:
+def written(refs: Mapping[str, str]) -> bytes:
+    """A list's text. Pure."""
     return "".join(f"{ref} {oid}".rstrip() + "\n" for ref, oid in sorted(refs.items())).encode()

@@ -14,7 +14,7 @@ HEADS = "refs/heads/"
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _RUN = r"[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}"
 _NAME = r"[a-z0-9-]+"
-_REJECTED_REF = re.compile(rf"refs/skillgit/rejected/({_NAME})/({_RUN})/([0-9]{{5,}})-([0-9]{{2,}})")
+_REJECTED_REF = re.compile(rf"refs/skillgit/rejected/({_NAME})/({_RUN})/([0-9]{{5,18}})-([0-9]{{2,18}})")
 _JOURNAL_REF = re.compile(rf"refs/skillgit/runs/({_NAME})/({_RUN})")
 
 

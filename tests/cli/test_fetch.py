@@ -56,6 +56,17 @@ def send(hand: Hand) -> None:
     assert done.code == 0, done.err
 
 
+def typed(hand: Hand, mend: str) -> None:
+    """Run what a mend says, as a person would type it."""
+    for line in mend.split("`")[1::2]:
+        for command in line.split(" && "):
+            words = command.split()
+            if words[0] == "git":
+                hand.git(*words[1:])
+            else:
+                assert cli.call(hand.root, *words[1:]).code == 0
+
+
 def without_branch(found: dict[str, str]) -> dict[str, str]:
     return {ref: oid for ref, oid in found.items() if not ref.startswith("refs/heads/")}
 
@@ -204,10 +215,16 @@ def test_another_value_of_what_never_changes_is_said_and_ours_stays(here: Hand, 
     ours = here.tip(ref)
     done = fetch(here)
     short = ref.removeprefix("refs/tags/").removeprefix("refs/skillgit/")
-    assert done.err == f"note: {short} is another one on origin; such a ref never changes, and ours stays\n"
+    said = f"note: {short} is another one on origin; such a ref never changes, and ours stays: "
+    assert done.err.startswith(said)
+    assert len(done.err.splitlines()) == 1
     assert here.tip(ref) == ours
     assert json.loads(fetch(here, "--json").out)["conflicts"] == [ref]
     assert here.tip(here.refs.best) == there.tip(there.refs.best), "the rest came"
+    typed(here, done.err)
+    assert here.tip(ref) == there.tip(ref)
+    assert here.tip(f"refs/tags/skill/{NAME}/v3") == (ours if kind == "tag" else None)
+    send(here)
 
 
 def test_configured_refspecs_and_pruning_take_no_part(here: Hand, there: Hand) -> None:

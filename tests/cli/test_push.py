@@ -356,6 +356,7 @@ def test_other_refs_under_our_names_stay(here: Hand, remote: Path) -> None:
     assert set(repos.refs(remote)) == {"refs/heads/main", *sharing.travelling(here.root)} - {
         f"refs/skillgit/rejected/topics/{RUN}/odd",
         "refs/tags/skill/topics/mine",
+        "refs/skillgit/pruned/topics",  # it names no candidate of ours
     }
 
 
@@ -472,7 +473,15 @@ def test_names_that_nobody_knows(here: Hand) -> None:
     done = push(here, "origin", "topcis", code=2)
     assert done.last == ("skillgit: error: there is no skill 'topcis', neither here nor there; did you mean 'topics'?")
     done = push(here, NAME, code=2)
-    assert done.last == f"skillgit: error: there is no remote '{NAME}'; known remotes: origin"
+    mend = f"the remote comes first: `skillgit push origin {NAME}`"
+    assert done.last == f"skillgit: error: {NAME} is a skill, and no remote; {mend}"
+    assert cli.call(here.root, *mend.split("`")[1].split()[1:]).code == 0
+    mend = f"the remote comes first: `skillgit fetch origin {NAME} others`"
+    done = cli.call(here.root, "fetch", NAME, "others")
+    assert (done.code, done.last) == (2, f"skillgit: error: {NAME} is a skill, and no remote; {mend}")
+    assert push(here, "nowhere", code=2).last == (
+        "skillgit: error: there is no remote 'nowhere'; known remotes: origin"
+    )
 
 
 def test_in_a_linked_work_tree_and_in_a_bare_repository(here: Hand, remote: Path, tmp_path: Path) -> None:

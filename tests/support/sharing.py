@@ -23,7 +23,7 @@ from skillgit.train.archive.record import tree_of
 TRAVELS = (
     "refs/heads/skill",
     "refs/tags/skill",
-    *(f"refs/skillgit/{kind}" for kind in ("best", "published", "rejected", "runs", "tasks")),
+    *(f"refs/skillgit/{kind}" for kind in ("best", "published", "pruned", "rejected", "runs", "tasks")),
 )
 """What DESIGN marks as pushed, without the notes."""
 CONFIG = (

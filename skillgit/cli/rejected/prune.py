@@ -42,7 +42,8 @@ def command(
 ) -> None:
     """Remove rejected candidates of skill NAME from the buffer.
 
-    STEP is as for `rejected show`. A later fetch does not bring them back, and a later push does not send them. Only
+    STEP is as for `rejected show`. A later fetch does not bring them back, and a later push does not send them, here
+    and, once the list of them was pushed, in other clones. Without candidates: those that were pruned elsewhere. Only
     their refs go: the commits stay as long as the run's journal is kept, which needs them.
     """
     from datetime import timedelta

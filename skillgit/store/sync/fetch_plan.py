@@ -29,7 +29,7 @@ class FetchPlan:
 
     Args:
         conflicts: immutable refs that have another value there; ours stay.
-        pruned: how many were left there since they were pruned here.
+        pruned: how many were left there since they were pruned, here or elsewhere.
     """
 
     get: list[Get] = field(default_factory=list)
@@ -50,6 +50,7 @@ def plan_fetch(
     Args:
         ours: all our refs that have to do with it, by whole name.
         theirs: of the skills concerned.
+        pruned: whole names of refs that are not to be got, by skill.
     """
     plan = FetchPlan(notes=their_notes is not None and ours.get(tracking_notes(remote)) != their_notes)
     for one, there in sorted(theirs.items(), key=lambda item: (item[0].name, item[0].ref)):

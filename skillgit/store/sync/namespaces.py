@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,6 +22,8 @@ class Kind(Enum):
     TAG = "tag"
     PUBLISHED = "published"
     TASKS = "tasks"
+    PRUNED = "pruned"
+    """The list of pruned candidates: a blob, which every side adds to."""
 
     @property
     def immutable(self) -> bool:
@@ -44,9 +47,20 @@ class Shared:
                 return self.ref.removeprefix(prefix)
         return self.ref
 
+    @property
+    def release(self) -> int | None:
+        """The number of a release's tag; None for all else."""
+        found = _TAG.fullmatch(self.ref)
+        return int(found[4]) if found and found[4] else None
 
-_TAG = re.compile(r"refs/tags/skill/([a-z0-9-]+)/(?:([0-9a-z]{26})/epoch-([0-9]{2,})|v([1-9][0-9]*))")
-_SIMPLE = re.compile(r"refs/(?:heads/skill|skillgit/(best|published|tasks))/([a-z0-9-]+)")
+
+def next_release(name: str, refs: Iterable[Shared]) -> int:
+    """One more than the highest release of a skill among some refs."""
+    return 1 + max((one.release or 0 for one in refs if one.name == name), default=0)
+
+
+_TAG = re.compile(r"refs/tags/skill/([a-z0-9-]+)/(?:([0-9a-z]{26})/epoch-([0-9]{2,})|v([1-9][0-9]{0,8}))")
+_SIMPLE = re.compile(r"refs/(?:heads/skill|skillgit/(best|published|tasks|pruned))/([a-z0-9-]+)")
 _EVIDENCE = "refs/skillgit/evidence/"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from skillgit.errors import RefusedError
-from skillgit.store.sync.namespaces import Kind, Shared
+from skillgit.store.sync.namespaces import Kind, Shared, next_release
 from skillgit.store.sync.sides import Relation
 
 Action = Literal["create", "forward", "move"]
@@ -68,7 +68,8 @@ def plan_push(
     """Decide for every ref of ours.
 
     Args:
-        ours, theirs: the refs of the skills concerned.
+        ours, theirs: the refs of the skills concerned. A list of pruned candidates of ours is already united with
+            theirs.
         pruned: whole names of refs that are not to be sent, by skill.
     """
     plan = PushPlan()
@@ -81,7 +82,9 @@ def plan_push(
         elif there is None:
             plan.send.append(Send(one, None, mine, "create"))
         elif one.kind.immutable:
-            plan.refused.append(_conflict(remote, one, there, mine))
+            plan.refused.append(_conflict(remote, one, there, mine, next_release(one.name, [*ours, *theirs])))
+        elif one.kind is Kind.PRUNED:
+            plan.send.append(Send(one, there, mine, "move"))
         elif one.kind is Kind.BEST:
             _best(remote, one, mine, there, commits, supersedes, plan)
         elif one.kind in (Kind.PUBLISHED, Kind.TASKS):
@@ -91,7 +94,10 @@ def plan_push(
     return plan
 
 
-_ORDER = (Kind.BRANCH, Kind.BEST, Kind.JOURNAL, Kind.TAG, Kind.REJECTED, Kind.PUBLISHED, Kind.TASKS, Kind.EVIDENCE)
+_ORDER = (
+    *(Kind.BRANCH, Kind.BEST, Kind.JOURNAL, Kind.TAG, Kind.REJECTED, Kind.PRUNED),
+    *(Kind.PUBLISHED, Kind.TASKS, Kind.EVIDENCE),
+)
 
 
 def _order(one: Shared) -> tuple[str, int, str]:
@@ -143,6 +149,20 @@ def _best(
         )
 
 
-def _conflict(remote: str, one: Shared, there: str, mine: str) -> RefusedError:
+def _conflict(remote: str, one: Shared, there: str, mine: str, free: int) -> RefusedError:
     what = f"{remote} has another {one.short}: {there[:12]} there, {mine[:12]} here; such a ref never changes"
-    return RefusedError(what, mend=f"see which is right; then rename ours or delete it: git update-ref -d {one.ref}")
+    return RefusedError(what, mend=f"{conflict_mend(remote, one, free)}, and push again")
+
+
+def conflict_mend(remote: str, one: Shared, free: int) -> str:
+    """How a ref that never changes, and is another one there, gets out of the way: commands to type. Pure.
+
+    Args:
+        free: the number of a release that neither side has.
+    """
+    if one.release is not None:
+        renamed = f"skill/{one.name}/v{free}"
+        rename = f"git tag {renamed} {one.short} && git tag -d {one.short}"
+        return f"rename yours: `{rename}`, then `skillgit fetch {remote}`"
+    delete = f"git tag -d {one.short}" if one.kind is Kind.TAG else f"git update-ref -d {one.ref}"
+    return f"see which is right; for theirs, `{delete}`, then `skillgit fetch {remote}`"

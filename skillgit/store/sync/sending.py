@@ -20,6 +20,8 @@ _NOT_ATOMIC = "does not support --atomic"
 _BYSTANDER = re.compile(r"atomic (?:push|transaction) failed|transaction failed|atomic push failure")
 _RACE = re.compile(r"fetch first|non-fast-forward|stale info|already exists|needs force|incorrect old value")
 _LOST = re.compile(r"failed to update ref|failed to lock|cannot lock ref")
+_OWN = "skillgit: "
+_OURS = re.compile(r"skillgit: (?:error: )?(?:this push is refused: )?")
 _LOCKED = re.compile(r"cannot lock ref '(refs/[^']+)'")
 
 
@@ -96,7 +98,9 @@ def _refused(remote: str, told: GitResult, atomic: bool) -> SkillgitError:
     if not found:
         if "failed to push some refs" in told.err and not words:
             said = _hook_words(told.err)
-            return RefusedError(f"a hook here refused the push{f': {said}' if said else ''}", mend="see pre-push")
+            # A hook of ours has told its mend.
+            mend = None if told.err.startswith(_OWN) or f"\n{_OWN}" in told.err else "see pre-push"
+            return RefusedError(f"a hook here refused the push{f': {said}' if said else ''}", mend=mend)
         line = clean(first_line(told.err)) or f"git ended with {told.code}"
         return RefusedError(f"{remote} refused the push: {line}{f': {words}' if words else ''}")
     first = found[0]
@@ -122,13 +126,20 @@ def _lost(first: Refusal, words: str) -> str | None:
 
 
 def _hook_words(err: str) -> str:
-    """What a hook of ours said, without git's own lines."""
+    """What a hook here said, without git's own lines, and without the name that ours begin theirs with."""
     own = ("error: failed to push", "hint:", "To ", "fatal:")
-    return shortened([line.strip() for line in err.splitlines() if line.strip() and not line.startswith(own)])
+    lines = [line.strip() for line in err.splitlines() if line.strip() and not line.startswith(own)]
+    reasons = [_OURS.sub("", line) for line in lines if line.startswith(_OWN)]
+    if len(reasons) > 1:  # the last one counts the others
+        reasons = [f"{reason}, and" for reason in reasons[:-2]] + reasons[-2:-1]
+    return shortened([*(line for line in lines if not line.startswith(_OWN)), *reasons])
 
 
-def receive(repo: Repository, remote: str, refspecs: Sequence[str]) -> None:
+def receive(repo: Repository, remote: str, refspecs: Sequence[str], *, address: str | None = None) -> None:
     """One `git fetch` of exactly these refspecs, all of them or none; nothing else of a person's settings takes part.
+
+    Args:
+        address: where to fetch from instead of the remote's own address.
 
     Raises:
         RefusedError: the connection, the disk or a hook said no, or a ref is in the way of another.
@@ -136,7 +147,9 @@ def receive(repo: Repository, remote: str, refspecs: Sequence[str]) -> None:
     flags = ["--stdin", "--refmap=", "--no-tags", "--no-prune", "--no-prune-tags", "--no-write-fetch-head"]
     flags += ["--no-recurse-submodules", "--atomic", "--quiet"]
     text = "".join(f"{refspec}\n" for refspec in refspecs).encode()
-    told = repo.git("-c", "core.logAllRefUpdates=true", "fetch", *flags, "--", remote, input=text, check=False)
+    told = repo.git(
+        "-c", "core.logAllRefUpdates=true", "fetch", *flags, "--", address or remote, input=text, check=False
+    )
     if told.code < 0:
         raise failure(("fetch",), told)
     if told.code:

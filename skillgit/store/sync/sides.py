@@ -54,6 +54,10 @@ class Commits:
         """Whether it is here, and no commit: no ref of ours that moves points to such."""
         return self._kind(oid) in ("blob", "tree", "tag")
 
+    def is_blob(self, oid: str) -> bool:
+        """Whether it is here, and a file's content."""
+        return self._kind(oid) == "blob"
+
     def _kind(self, oid: str) -> str:
         if oid not in self._kinds:
             self.look([oid])

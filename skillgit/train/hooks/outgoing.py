@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from skillgit.errors import UsageError
+from skillgit.store.refs import HEADS
+from skillgit.store.sync.namespaces import Kind, shared
 
 # A remote's fetched copies lie below its name, and `git push --mirror` sends them too.
 _EVIDENCE = re.compile(r"refs/skillgit/(?:remotes/.+/)?evidence/")
 _OURS = ("refs/heads/skill/", "refs/tags/skill/", "refs/skillgit/", "refs/notes/skillgit")
 _WHOLE = ("refs/notes/skillgit", "refs/skillgit/tasks/")
 # Refs that only ever grow: what the remote has of them must not be dropped.
-_GROWING = ("refs/heads/skill/", "refs/skillgit/runs/")
+_GROWING = (f"{HEADS}skill/", "refs/skillgit/runs/")
+# Kinds whose refs people may delete there.
+_MAY_GO = (Kind.REJECTED, Kind.EVIDENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +98,12 @@ def refusals(
     found, transcripts = [], 0
     for one in outgoing:
         transcripts += one.evidence and one.new is not None
-        if not one.remote.startswith(_GROWING) or one.old is None or one.old == one.new:
+        if one.old is None or one.old == one.new:
             continue
         if one.new is None:
-            mend = "delete it here (`git branch -D`) and leave the remote's, or pass by with --no-verify"
-            found.append(Reason(f"{one.remote} would be deleted on {remote}", mend))
-        elif not grows(one.old, one.new):
+            if (mend := _deletion_mend(one.remote)) is not None:
+                found.append(Reason(f"{one.remote} would be deleted on {remote}", mend))
+        elif one.remote.startswith(_GROWING) and not grows(one.old, one.new):
             message = f"{one.remote} on {remote} has commits that this push would drop"
             found.append(Reason(message, "run `skillgit fetch`, and push what comes of it"))
     if transcripts and not evidence:
@@ -107,3 +111,19 @@ def refusals(
         mend = "leave refs/skillgit/evidence out, or set SKILLGIT_PUSH_EVIDENCE=1 or skillgit.pushEvidence"
         found.append(Reason(f"{what} would go out", mend))
     return found
+
+
+def _deletion_mend(ref: str) -> str | None:
+    """What to do instead of deleting a ref on a remote; None where it may go."""
+    what = shared(ref)
+    if ref.startswith(f"{HEADS}skill/"):
+        here = f"delete it here (`git branch -D {ref.removeprefix(HEADS)}`) and leave the remote's"
+    elif what is not None and what.kind is Kind.TAG:
+        here = f"delete it here (`git tag -d {what.short}`) and leave the remote's"
+    elif ref.startswith(_GROWING):
+        here = "leave it there: it is the record that branch, best and scores are checked against"
+    elif what is None or what.kind in _MAY_GO:
+        return None
+    else:
+        here = "leave it there: other clones take theirs from it"
+    return f"{here}, or pass by with --no-verify"

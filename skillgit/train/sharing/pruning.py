@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from skillgit.errors import UsageError
 from skillgit.store import remotes
 from skillgit.store.locks import SkillLock
-from skillgit.store.pruned import prune, pruned_commits
+from skillgit.store.pruned import list_ref, prune, pruned_commits
 from skillgit.store.refs import RejectedRef, SkillRefs, parse_rejected, run_time
 from skillgit.store.repository import Repository
+from skillgit.store.sync.lists import read_lists
 from skillgit.store.sync.refspecs import batches
 from skillgit.store.sync.sending import send
 from skillgit.train.archive.story import parse_step
@@ -117,22 +118,23 @@ def run_prune(
     """Remove candidates here and, with `push`, on a remote: there also those that were pruned here before.
 
     Args:
+        wanted: where it names nothing, those that a list of pruned ones has already.
         remote: chosen as for a push where None.
 
     Raises:
         UsageError: nothing is named, or what is named is not there. RefMovedError: a ref moved meanwhile.
         RefusedError: the remote said no; what was pruned here stays pruned.
     """
-    if wanted.nothing and not push:
-        raise UsageError("which candidates?", mend="name STEPs, or use --run, --older-than or --all")
-    target = remotes.choose(repo, remote, push=True) if push else None
+    target = _remote(repo, name, remote) if push else None
     there = remotes.listing(repo, target, push=True) if target is not None else {}
     before = pruned_commits(repo, name)
     here = _made(repo, name)
     times = {ref: made for ref, (_, made) in here.items()}
     again = before if push else {}
-    meant = sorted(again) if wanted.nothing else select(times, wanted, datetime.now(UTC), name, again)
+    meant = sorted(before) if wanted.nothing else select(times, wanted, datetime.now(UTC), name, again)
     local = {ref: here[ref][0] for ref in meant if ref in here}
+    if wanted.nothing and not (push or local):
+        raise UsageError("which candidates?", mend="name STEPs, or use --run, --older-than or --all")
     if local and not dry_run:
         with SkillLock.acquire(repo, name, "rejected prune") as lock:
             recover(repo, name, lock, tell)
@@ -144,8 +146,19 @@ def run_prune(
     done.differing = sorted(ref for ref, oid in had.items() if there[ref] != oid)
     done.there = sorted(ref for ref in had if ref not in done.differing)
     if not dry_run:
-        _delete(repo, target, {ref: had[ref] for ref in done.there}, say)
+        _delete(repo, target, name, {ref: had[ref] for ref in done.there}, there, say)
     return done
+
+
+def _remote(repo: Repository, name: str, given: str | None) -> str:
+    """As for a push; a STEP behind --push is taken for the remote, and the mend says so."""
+    try:
+        return remotes.choose(repo, given, push=True)
+    except UsageError:
+        if given is None or parse_step(given) is None:
+            raise
+    mend = f"STEPs come before --push: `skillgit rejected prune {name} {given} --push`"
+    raise UsageError(f"{given} is a STEP, and no remote", mend=mend)
 
 
 def _made(repo: Repository, name: str) -> dict[str, tuple[str, datetime]]:
@@ -162,11 +175,26 @@ def _made(repo: Repository, name: str) -> dict[str, tuple[str, datetime]]:
     return found
 
 
-def _delete(repo: Repository, remote: str, refs: Mapping[str, str], say: Say) -> None:
-    """Delete refs on the remote, each with a lease on its value; as many at once as a command line holds."""
-    for batch in batches(_deletions(refs)):
+def _delete(
+    repo: Repository, remote: str, name: str, refs: Mapping[str, str], there: Mapping[str, str], say: Say
+) -> None:
+    """Delete refs on the remote, each with a lease on its value; as many at once as a command line holds.
+
+    The list goes with the first of them, so that no other clone sends them again.
+    """
+    lists = read_lists(repo, remote, there, [name], push=True)
+    for text in lists.odd.values():
+        say(text)
+    ref = list_ref(name)
+    longer, old = lists.outgoing(repo, name), there.get(ref)
+    listed = [(f"{longer}:{ref}", (ref, old))] if longer is not None and longer != old else []
+    for batch in [*batches(_deletions(refs))] or [[]]:
         names = [part.removeprefix(":") for part in batch if part.startswith(":")]
-        send(repo, remote, [f":{ref}" for ref in names], leases=[(ref, refs[ref]) for ref in names], say=say)
+        refspecs = [*(spec for spec, _ in listed), *(f":{one}" for one in names)]
+        leases = [*((ref, old) for _, (ref, old) in listed if old), *((one, refs[one]) for one in names)]
+        if refspecs:
+            send(repo, remote, refspecs, leases=leases, say=say)
+        listed = []
 
 
 def _deletions(refs: Mapping[str, str]) -> list[Sequence[str]]:

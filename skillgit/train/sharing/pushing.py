@@ -8,18 +8,19 @@ from typing import Literal
 
 from skillgit.errors import RefMovedError, RefusedError
 from skillgit.store import remotes
-from skillgit.store.pruned import pruned
+from skillgit.store.pruned import list_ref
 from skillgit.store.refs import NOTES
 from skillgit.store.repository import Repository
 from skillgit.store.sync.fetch_plan import notes_refspec
-from skillgit.store.sync.namespaces import tracking, tracking_notes
+from skillgit.store.sync.lists import Lists, read_lists
+from skillgit.store.sync.namespaces import Kind, Shared, tracking, tracking_notes
 from skillgit.store.sync.notes import merge_notes
 from skillgit.store.sync.push_plan import PushPlan, plan_push
 from skillgit.store.sync.refspecs import for_push
 from skillgit.store.sync.sending import receive, send
 from skillgit.store.sync.sides import Commits, Relation, local_refs, travelling
 from skillgit.store.transactions import RefUpdate, commit_refs
-from skillgit.train.sharing.skills import chosen
+from skillgit.train.sharing.skills import chosen, chosen_remote
 
 NotesState = Literal["none", "same", "sent", "merged"]
 Say = Callable[[str], None]
@@ -61,11 +62,12 @@ def push(
         RefusedError: the remote has what is not here, or another value of what never changes: nothing was sent. Or
             a hook or the server said no.
     """
-    remote = remotes.choose(repo, given, push=True)
+    remote = chosen_remote(repo, given, asked, push=True)
     there = remotes.listing(repo, remote, push=True)
     here = local_refs(repo, remote)
     skills = chosen(repo, asked, here, there, fetch=False)
-    plan = _plan(repo, remote, skills, here, there, evidence)
+    lists = read_lists(repo, remote, there, skills, push=True)
+    plan = _plan(repo, remote, lists, here, there, evidence)
     if plan.refused:
         raise _foremost(plan.refused)
     if dry_run:
@@ -82,13 +84,17 @@ def push(
 def _plan(
     repo: Repository,
     remote: str,
-    skills: Sequence[str],
+    lists: Lists,
     here: Mapping[str, str],
     there: Mapping[str, str],
     evidence: bool,
 ) -> PushPlan:
-    ours = {one: oid for one, oid in travelling(here, evidence=evidence).items() if one.name in skills}
-    theirs = {one: oid for one, oid in travelling(there, evidence=evidence).items() if one.name in skills}
+    ours = {one: oid for one, oid in travelling(here, evidence=evidence).items() if one.name in lists.ours}
+    theirs = {one: oid for one, oid in travelling(there, evidence=evidence).items() if one.name in lists.ours}
+    for name in lists.ours:
+        ours.pop(listed := Shared(list_ref(name), name, Kind.PRUNED), None)
+        if (longer := lists.outgoing(repo, name)) is not None:
+            ours[listed] = longer
     grown = [oid for one, oid in theirs.items() if not one.kind.immutable and ours.get(one, oid) != oid]
 
     def later(name: str, old: str, new: str) -> bool:
@@ -99,7 +105,28 @@ def _plan(
         # Two machines may each have found one: the one that measures higher on the same tasks stays.
         return not superseded(repo, name, here, new, old) and scored_higher(repo, name, old, new)
 
-    return plan_push(remote, ours, theirs, Commits(repo, grown), later, {name: pruned(repo, name) for name in skills})
+    united = {name: lists.united(name) for name in lists.ours}
+    plan = plan_push(remote, ours, theirs, Commits(repo, grown), later, united)
+    plan.notes += [*_unsent(remote, lists, [ref for ref in here if ref not in there]), *lists.odd.values()]
+    return plan
+
+
+def _unsent(remote: str, lists: Lists, lacking: Sequence[str]) -> list[str]:
+    """What is said of candidates that are here, and not sent since they were pruned. Pure.
+
+    Args:
+        lacking: refs that the remote has not.
+    """
+    lines = []
+    for name in lists.ours:
+        found = [ref for ref in lacking if ref in lists.united(name)]
+        if found:
+            one = len(found) == 1
+            what = f"1 rejected candidate of {name} was" if one else f"{len(found)} rejected candidates of {name} were"
+            prune = f"`skillgit rejected prune {name}` removes {'it' if one else 'them'} here"
+            before = f"`skillgit fetch {remote}`, then " if lists.elsewhere(name, found) else ""
+            lines.append(f"{what} not sent, since a list of pruned ones has {'it' if one else 'them'}: {before}{prune}")
+    return lines
 
 
 def _foremost(refused: Sequence[RefusedError]) -> RefusedError:
@@ -107,7 +134,8 @@ def _foremost(refused: Sequence[RefusedError]) -> RefusedError:
     if len(refused) == 1:
         return refused[0]
     more = len(refused) - 1
-    return RefusedError(f"{refused[0].message} (and {more} more of its kind)", mend=refused[0].mend)
+    others = "1 other ref is" if more == 1 else f"{more} other refs are"
+    return RefusedError(f"{refused[0].message} ({others} refused too)", mend=refused[0].mend)
 
 
 def _remember(repo: Repository, remote: str, values: Mapping[str, str]) -> None:

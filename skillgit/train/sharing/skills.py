@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from skillgit.config import FILE_NAME, parse
 from skillgit.errors import ConfigError, UsageError
+from skillgit.store import remotes
 from skillgit.store.repository import Repository
-from skillgit.store.sync.sides import names
+from skillgit.store.sync.sides import local_refs, names
 from skillgit.strictyaml import nearest
 
 
@@ -36,6 +37,23 @@ def _text(repo: Repository) -> str | None:
     head = repo.resolve("HEAD")
     entry = repo.objects.entry(head, FILE_NAME) if head is not None else None
     return repo.objects.read_blob(entry.oid).decode("utf-8-sig") if entry is not None else None
+
+
+def chosen_remote(repo: Repository, given: str | None, asked: Sequence[str], *, push: bool) -> str:
+    """The remote that is meant, as `remotes.choose`; where a skill stands in its place, the mend says so.
+
+    Raises:
+        UsageError: there is no such remote, none at all, or no way to choose.
+    """
+    try:
+        return remotes.choose(repo, given, push=push)
+    except UsageError:
+        if given is None or given not in {*configured(repo), *names(local_refs(repo, given))}:
+            raise
+    remote = remotes.choose(repo, None, push=push)
+    verb = "push" if push else "fetch"
+    mend = f"the remote comes first: `skillgit {verb} {' '.join((remote, given, *asked))}`"
+    raise UsageError(f"{given} is a skill, and no remote", mend=mend)
 
 
 def chosen(

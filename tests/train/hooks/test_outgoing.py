@@ -44,11 +44,36 @@ def test_commits_that_would_be_dropped_are_refused(ref: str) -> None:
     assert told(Outgoing("(delete)", None, ref, B)) == [f"{ref} would be deleted on origin"]
 
 
+RUN = "01k9x0c5v2m8q4t7b3n6r1d9sf"
+OWN_TAG = "refs/tags/skill/ops/mine"
+RELEASE, EPOCH = "refs/tags/skill/ops/v1", f"refs/tags/skill/ops/{RUN}/epoch-01"
+STAY = [*(f"refs/skillgit/{kind}/ops" for kind in ("best", "tasks", "published", "pruned")), RELEASE, EPOCH]
+
+
 @pytest.mark.parametrize(
-    "ref", ["refs/skillgit/best/ops", "refs/skillgit/rejected/ops/x", "refs/notes/skillgit", "refs/heads/main"]
+    "ref", [f"refs/skillgit/rejected/ops/{RUN}/00001-01", EVIDENCE, "refs/notes/skillgit", "refs/heads/main", OWN_TAG]
 )
-def test_other_refs_may_move_and_go(ref: str) -> None:
-    assert told(Outgoing(ref, A, ref, B), Outgoing("(delete)", None, ref, B), grows=False) == []
+def test_other_refs_may_go(ref: str) -> None:
+    assert told(Outgoing("(delete)", None, ref, B)) == []
+
+
+@pytest.mark.parametrize("ref", [*STAY, "refs/notes/skillgit", "refs/heads/main"])
+def test_refs_that_need_not_grow_may_move(ref: str) -> None:
+    assert told(Outgoing(ref, A, ref, B), grows=False) == []
+
+
+@pytest.mark.parametrize("ref", [SKILL, JOURNAL, *STAY])
+def test_what_others_need_is_not_deleted_on_a_remote(ref: str) -> None:
+    (reason,) = refusals([Outgoing("(delete)", None, ref, B)], "origin", evidence=False, grows=lambda a, b: True)
+    assert reason.message == f"{ref} would be deleted on origin"
+    deletes = {
+        SKILL: "delete it here (`git branch -D skill/ops`) and leave the remote's, or ",
+        RELEASE: "delete it here (`git tag -d skill/ops/v1`) and leave the remote's, or ",
+        EPOCH: f"delete it here (`git tag -d skill/ops/{RUN}/epoch-01`) and leave the remote's, or ",
+    }
+    assert reason.mend.startswith(deletes.get(ref, "leave it there: "))
+    assert reason.mend.endswith("or pass by with --no-verify")
+    assert told(Outgoing("(delete)", None, ref, None)) == []
 
 
 @pytest.mark.parametrize("remote", ["origin", "team/origin"])

@@ -145,3 +145,20 @@ def test_which_of_two_scored_higher(two: Two) -> None:
     assert not scored_higher(repo, SKILL, two.second.git("rev-parse", f"{BRANCH}~0"), "1" * 40)
     assert not scored_higher(repo, "nobody", commits[0], commits[-1])
     repo.close()
+
+
+def test_what_was_pruned_before_the_first_push_is_not_repaired_elsewhere(two: Two, tmp_path: Path) -> None:
+    ref = next(iter(repos.refs(two.first.root, f"refs/skillgit/rejected/{SKILL}/")))
+    run, step = ref.split("/")[-2:]
+    two.first.call("rejected", "prune", SKILL, f"{run}/{step}")
+    remote = sharing.bare(tmp_path / "new.git")
+    two.first.git("remote", "set-url", "origin", str(remote))
+    two.first.git("push", "-q", "origin", "main")
+    two.first.call("push")
+    assert ref not in repos.refs(remote)
+    second = Machine(sharing.clone(remote, tmp_path / "c"), two.first.world)
+    second.call("fetch")
+    assert ref not in second.call("doctor", "--offline", "--repair").out
+    second.call("push")
+    assert ref not in repos.refs(second.root)
+    assert ref not in repos.refs(remote)
