@@ -50,8 +50,8 @@ def test_two_clones_that_released_under_the_same_number(here: Hand, remote: Path
     said = refused(other)
     assert said == (
         f"skillgit: error: origin has another skill/{NAME}/v8: {(theirs or '')[:12]} there, {ours[:12]} here; such a "
-        f"ref never changes; rename yours: `git tag skill/{NAME}/v10 skill/{NAME}/v8 && git tag -d skill/{NAME}/v8`, then "
-        "`skillgit fetch origin`, and push again"
+        f"ref never changes; rename yours: `git tag skill/{NAME}/v10 skill/{NAME}/v8 && git tag -d skill/{NAME}/v8`, "
+        "then `skillgit fetch origin`, and push again"
     )
     typed(other, said)
     assert cli.call(other.root, "push").code == 0

@@ -94,6 +94,8 @@ def _listed_as_pruned(scene: Scene) -> None:
 def _pruned_there(scene: Scene) -> None:
     assert scene.words["OLD"] not in on_remote(scene)
     assert f"refs/skillgit/best/{SKILL}" in on_remote(scene)
+    ref = f"refs/skillgit/pruned/{SKILL}"
+    assert on_remote(scene)[ref] == scene.refs()[ref]
 
 
 @shows("git update-ref -d OLD")
