@@ -20,7 +20,7 @@ from skillgit.store.repository import Repository
 from skillgit.store.transactions import RefUpdate, remove_stale_locks, roll_forward
 from skillgit.train.adopting import COMMITTED, adopt_tip, note_person, record_event
 from skillgit.train.archive import documents, history, taken_back
-from skillgit.train.archive.documents import blob_at
+from skillgit.train.archive.documents import Placed, blob_at
 from skillgit.train.archive.journal import Journal, RunInfo, RunState
 from skillgit.train.archive.layout import META, read_journal
 from skillgit.train.archive.messages import Place, plain_message
@@ -249,11 +249,7 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None, *, by
     known = last.scores if last is not None and same else None
     anchors = {placed.blob, blob_at(repo, best, path) if best else None} - {None}
     measured = {blob: m for blob in anchors if blob and (m := comparable(known, blob)) is not None}
-    settings = run_settings(session.settings, len(session.train))
-    settings["start_length"] = length(placed.text)
-    epochs = 1 if session.settings.train.one_shot else session.settings.train.num_epochs
-    total = settings["steps_per_epoch"] * epochs
-    info = RunInfo(run_id, session.name, path, base, settings, total, clone=clone_id(repo))
+    info = _info(session, run_id, base, placed)
     best_blob = blob_at(repo, best, path) if best else None
     state = RunState(
         tip=tip,
@@ -283,6 +279,15 @@ async def new_run(session: Session, lock: SkillLock, last: Journal | None, *, by
     moves.add(session.refs.branch, branch, tip)
     await record_event(run, "baseline", "the document that training starts from", tip, placed, moves)
     return run
+
+
+def _info(session: Session, run: str, base: str, start: Placed) -> RunInfo:
+    settings = run_settings(session.settings, len(session.train))
+    settings["start_length"] = length(start.text)
+    epochs = 1 if session.settings.train.one_shot else session.settings.train.num_epochs
+    total = settings["steps_per_epoch"] * epochs
+    path, clone = session.settings.document, clone_id(session.repo)
+    return RunInfo(run, session.name, path, base, settings, total, clone=clone)
 
 
 async def _weigh_theirs(run: Run, tip: str) -> None:

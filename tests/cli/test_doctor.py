@@ -135,4 +135,4 @@ def test_many_of_a_kind_are_cut(place: Place) -> None:
     done = cli.call(place.root, "doctor", "--offline")
     lines = [line for line in done.out.splitlines() if f"{SKILL}: scores: " in line]
     assert len(lines) == 6
-    assert lines[-1] == f"wrong {SKILL}: scores: 2 more of the same kind"
+    assert lines[-1] == f"note  {SKILL}: scores: 2 more of the same kind"

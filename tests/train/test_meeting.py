@@ -226,3 +226,46 @@ def test_the_other_clone_s_best_document_is_compared_where_trainings_are_joined(
     assert two.here.steps[0].best == f"{theirs.numerator}/{theirs.denominator}"
     assert share(two.here.world, two.here.text(BEST_REF)) >= theirs
     assert two.here.call("verify", "topics").code == 0
+
+
+def test_after_clone_and_fetch_doctor_is_content_and_a_change_can_be_looked_at(two: Two) -> None:
+    two.there.again()
+    edit = two.there.edits()[2]
+    two.there.call("push")
+    two.here.call("fetch")
+    assert BRANCH not in two.here.refs()
+    assert "`skillgit train topics` starts from it" in two.here.call("doctor", "--offline").out
+    shown = two.here.call("revert", "topics", edit.commit, "--no-gate", "--dry-run").out
+    assert f"-{edit.row['content']}" in shown.splitlines()
+    assert two.here.call("bisect", "topics", "--task", two.there.accepted[0].gained[0], "--no-measure").code == 0
+
+
+def test_the_history_ends_with_the_run_that_went_on_last_whatever_its_id(two: Two) -> None:
+    async def part(hand: Hand) -> None:
+        with pytest.raises(InterruptedRunError):
+            await hand.train("train.seed=7", entries=1)
+
+    asyncio.run(part(two.here))
+    two.there.again()
+    two.there.call("push")
+    two.here.call("fetch")
+    two.here.again()
+    assert run_of(two.here) == run_of(two.there)  # theirs has the newer id, ours went on from it
+    status = two.here.json("status", "topics")[0]
+    assert status["run"] != run_of(two.here)
+    assert status["unmeasured_commits"] == 0
+    assert two.here.call("doctor", "--offline").code == 0
+    assert two.here.call("verify", "topics").code == 0
+
+
+def test_changes_by_hand_are_named_by_their_candidate_s_number(two: Two) -> None:
+    two.here.again()
+    first, second = (two.here.edits()[number] for number in (0, 2))
+    for edit in (first, second):
+        two.here.call("revert", "topics", edit.commit, "--no-gate")
+    numbers = [record.candidate for record in two.here.steps if record.kind == "revert"]
+    assert len(set(numbers)) == 2
+    step = two.here.last.step
+    place = f"{step}-{numbers[0]:02d}"
+    shown = two.here.call("revert", "topics", place, "--no-gate", "--dry-run").out
+    assert [line for line in shown.splitlines() if line[:1] == "+"][1:] == [f"+{first.row['content']}"]

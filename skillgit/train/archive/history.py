@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from skillgit.config import SkillSettings
@@ -29,15 +29,24 @@ def runs(repo: Repository, name: str) -> list[tuple[str, str]]:
 
 
 def latest(repo: Repository, name: str) -> Journal | None:
-    """The last journal commit of the run that the skill's history ends with: the newest by its id, or, where that is
-    another clone's, one of this clone that went on from there."""
-    found: Journal | None = None
-    for _, tip in reversed(runs(repo, name)):
+    """The last journal commit of the run that the skill's history ends with."""
+    return last_of(repo, runs(repo, name))
+
+
+def last_of(repo: Repository, found: Sequence[tuple[str, str]]) -> Journal | None:
+    """The run that a history ends with: the newest by its id, or, where that is another clone's, one of this clone that
+    went on from there.
+
+    Args:
+        found: (run, journal tip), oldest first.
+    """
+    last: Journal | None = None
+    for _, tip in reversed(found):
         one = read_journal(repo, tip)
-        found = one if found is None or _goes_on(repo, one, found) else found
+        last = one if last is None or _goes_on(repo, one, last) else last
         if is_own(repo, one):
             break
-    return found
+    return last
 
 
 def _goes_on(repo: Repository, one: Journal, other: Journal) -> bool:

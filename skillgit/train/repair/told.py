@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from skillgit.errors import RefusedError, RepositoryError
 from skillgit.store.refs import SkillRefs, parse_rejected
 from skillgit.store.repository import Repository
+from skillgit.train.archive import history
 from skillgit.train.archive.journal import StepRecord
 from skillgit.train.repair.reading import Chain, Reader, chain_of, validated
 
@@ -62,13 +63,13 @@ def told(repo: Repository, name: str, tips: Mapping[str, str]) -> Told:
     Args:
         tips: journal tip by run.
     """
-    found, reader = Told(), Reader(repo)
+    found, reader, last = Told(), Reader(repo), _last(repo, tips)
     for run in sorted(tips):
         chain = chain_of(repo, run, tips[run])
         found.chains[run] = chain
         if chain.problem:
             found.problems.append((run, chain.problem))
-        newest = run == max(tips)
+        newest = run == last
         try:
             _read(found, reader, SkillRefs(name), chain, newest=newest)
         except (RefusedError, RepositoryError) as error:
@@ -76,6 +77,15 @@ def told(repo: Repository, name: str, tips: Mapping[str, str]) -> Told:
             if newest:
                 found.branch = found.best = None
     return found
+
+
+def _last(repo: Repository, tips: Mapping[str, str]) -> str | None:
+    """The run whose end says where branch and best are."""
+    try:
+        journal = history.last_of(repo, sorted(tips.items()))
+    except (RefusedError, RepositoryError):
+        return max(tips, default=None)
+    return journal.info.run if journal is not None else None
 
 
 def _read(found: Told, reader: Reader, refs: SkillRefs, chain: Chain, *, newest: bool) -> None:
