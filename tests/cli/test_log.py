@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 from support import cli, repos, training
 from support.place import Place
 from support.training import BRANCH, DOCUMENT, SKILL
+
+from skillgit.cli import log
 
 CONFIG = training.configuration(train="{num_epochs: 2, batch_size: 8}")
 
@@ -84,7 +88,8 @@ def test_people_and_their_verbs_are_marked(trained: Trained, monkeypatch: pytest
     assert drawn[0] == "not measured yet"
     assert drawn[1] == f"h      -  {oid[:10]}  Jo Doe <jo@example.com>: Say \\x1b[31mmore\\x07"
     assert drawn[2].startswith("run ")
-    assert re.match(r"r      4  revert forced +-  +2 edits  0 calls ", drawn[3]), "nothing was measured"
+    # The document of step 2 again, which has its score; nothing was measured for it.
+    assert re.match(r"r      4  revert forced +50\.0%  +2 edits  0 calls ", drawn[3])
     assert drawn[4].startswith("*      4  accept-best ")
     (first, second, *_) = trained.json()
     assert (first["kind"], first["author"], first["subject"]) == (
@@ -93,6 +98,76 @@ def test_people_and_their_verbs_are_marked(trained: Trained, monkeypatch: pytest
     assert (second["kind"], second["decision"], second["author"]) == ("revert", "forced", None)
     assert second["journal"] == trained.git("rev-parse", f"refs/skillgit/runs/{SKILL}/{second['run']}")
     assert trained.log("--graph", "--run", second["run"][:12])[1] == drawn[3]
+
+
+def test_a_rollback_has_a_mark_of_its_own(trained: Trained) -> None:
+    assert cli.call(trained.root, "rollback", SKILL, "--to", "main").code == 0
+    drawn = trained.log("--graph")
+    assert re.match(r"b      4  revert forced ", drawn[1]), drawn[1]
+    assert re.match(r"\*      4  accept-best ", drawn[2])
+
+
+def test_a_row_ends_where_the_terminal_does(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, rows = trained.log(), trained.json()
+    monkeypatch.setattr(log, "room_for", lambda _: 90)
+    for options, mark in (((), 0), (("--graph",), 4)):
+        lines = [line for line in trained.log(*options) if line != "|/"]
+        assert 88 <= max(map(len, lines)) <= 90, "a blank before the dots is left out"
+        assert [line.endswith("…") for line in lines] == [
+            len(line) + mark > 90 and not line.startswith("run ") for line in whole
+        ]
+    assert trained.json() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("short", 5, "short"),
+        ("longer", 5, "long…"),
+        ("one two", 5, "one…"),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+        ("anything", 1, ""),
+        ("anything", -7, ""),
+        ("", -7, ""),
+    ],
+)
+def test_text_is_cut_by_columns(text: str, room: int, shown: str) -> None:
+    assert log.cut(text, room) == shown
+
+
+def test_a_terminal_has_columns_and_a_pipe_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "101")
+    main, other = os.openpty()
+    with open(other, "w") as terminal, open(os.devnull, "w") as nothing:
+        assert log.room_for(terminal) == 101
+        assert log.room_for(nothing) > 10**6
+    os.close(main)
+
+
+def test_the_run_whose_entry_is_the_newest_stands_first(trained: Trained) -> None:
+    """An older run that ended last, as where two clones met: its last entry is later than the newer run's."""
+    runs = sorted(repos.refs(trained.root, "refs/skillgit/runs/"))
+    before = trained.json()
+    again = trained.git("cat-file", "commit", runs[0])
+    later = re.sub(r"(?m)^(committer .*> )\d+", lambda found: f"{found[1]}{4102444800}", again)
+    oid = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin"],
+        cwd=trained.root,
+        input=later + "\n",
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout.strip()
+    trained.git("update-ref", runs[0], oid)
+    shown, newest = trained.json(), [run.rpartition("/")[2] for run in runs][::-1]
+    assert list(dict.fromkeys(row["run"] for row in before)) == newest
+    assert list(dict.fromkeys(row["run"] for row in shown)) == newest[::-1]
+    assert list(dict.fromkeys(row["run"] for row in trained.json("--rejected"))) == newest[::-1]
+    assert trained.json("-n", "1") == shown[:1]
+    (found,) = [json.loads(cli.call(trained.root, "show", "--json").out)]
+    assert (found["run"], found["step"]) == (shown[0]["run"], shown[0]["step"])
 
 
 def test_rows_have_delta_and_numbers_of_the_journal(trained: Trained) -> None:

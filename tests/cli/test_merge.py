@@ -154,7 +154,75 @@ def test_a_branch_that_is_merged_already(trained: Place) -> None:
         "skill": SKILL,
         "other": "main",
         "commit": None,
+        "reason": f"skill/{SKILL} already has all of main",
     }
+
+
+def test_a_branch_whose_document_is_the_same_is_not_called_merged(trained: Place) -> None:
+    tree = trained.git("rev-parse", f"{BRANCH}^{{tree}}")
+    trained.git("update-ref", "refs/heads/fork", trained.git("commit-tree", tree, "-p", BRANCH, "-m", "Nothing"))
+    done = cli.call(trained.root, "merge", SKILL, "fork")
+    assert (
+        done.out == f"fork brings nothing for {DOCUMENT}: merged with it, skill/{SKILL} would have the same document\n"
+    )
+
+
+@pytest.mark.parametrize("ref", ["refs/heads/skill/second", "refs/remotes/origin/skill/second"])
+@pytest.mark.parametrize("own", [True, False], ids=["with commits", "at the base"])
+def test_the_branch_of_another_skill_is_called_so(trained: Place, ref: str, own: bool) -> None:
+    config = trained.root / "skillgit.yaml"
+    text = config.read_text()
+    block = text[text.index(f"  {SKILL}:\n") :]
+    config.write_text(text + block.replace(f"  {SKILL}:", "  second:").replace(DOCUMENT, "second/SKILL.md"))
+    tip = trained.git("rev-parse", "main")
+    if own:
+        tip = trained.git("commit-tree", "main^{tree}", "-p", "main", "-m", "Of the second")
+    trained.git("update-ref", ref, tip)
+    other = ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+    done = cli.call(trained.root, "merge", SKILL, other)
+    assert done.out == f"{other} is the training branch of second: it brings nothing for {DOCUMENT} of {SKILL}\n"
+
+
+def test_a_document_that_nobody_measured_is_called_so(trained: Place) -> None:
+    """By merge, by status and by the release; until it is measured."""
+    taken = next(row for row in json.loads(cli.call(trained.root, "log", SKILL, "--json").out) if row["commits"][1:])
+    assert cli.call(trained.root, "revert", SKILL, f"{taken['step']}.1", "--no-gate").code == 0
+    best = trained.git("rev-parse", f"refs/skillgit/best/{SKILL}")[:12]
+    unmeasured = f"not measured: `skillgit eval {SKILL} --split val` does that"
+    assert f"  best     {best}, {unmeasured}\n" in cli.call(trained.root, "status").out
+    done = cli.call(trained.root, "merge", SKILL)
+    assert done.out.splitlines() == [
+        f"main is at {trained.git('rev-parse', 'main')[:12]}: {DOCUMENT} is the best document",
+        unmeasured,
+        f"the same bytes are in {BEST}",
+        f"released as skill/{SKILL}/v1",
+    ]
+    told = trained.git("for-each-ref", "--format=%(contents:body)", f"refs/tags/skill/{SKILL}/v1").splitlines()
+    assert told[:2] == ["document     score", "released  not measured"]
+    assert "not measured" in trained.git("log", "-1", "--format=%b", "main")
+    assert cli.call(trained.root, "eval", SKILL, "--split", "val").code == 0
+    (found,) = json.loads(cli.call(trained.root, "status", "--json").out)
+    (fact,) = [json.loads(cli.call(trained.root, "eval", SKILL, "--split", "val", "--json").out)]
+    assert found["best_score"] == fact["hard"]
+    assert f"  best     {best}, val {fact['hard'] * 100:.1f}%\n" in cli.call(trained.root, "status").out
+
+
+def test_a_release_that_was_gone_back_to_has_the_score_that_a_journal_knows(trained: Place) -> None:
+    """Measured in an earlier run, which the newest one's state does not keep."""
+    first = json.loads(cli.call(trained.root, "merge", SKILL, "--json").out)["score"]
+    trained.configure("num_epochs: 1", "num_epochs: 4")
+    assert trained.trained()["accepted"]
+    trained.trained()  # this run has never seen the first one's document
+    second = json.loads(cli.call(trained.root, "merge", SKILL, "--json").out)["score"]
+    assert first < second
+    done = cli.call(trained.root, "rollback", SKILL, "--to", "v1", "--json")
+    assert json.loads(done.out)["score"] is None
+    (found,) = json.loads(cli.call(trained.root, "status", "--json").out)
+    assert found["best_score"] == first
+    done = cli.call(trained.root, "merge", SKILL)
+    assert f"is the best document, val {first * 100:.1f}%" in done.out
+    assert trained.git("log", "-1", "--format=%(trailers:key=Skill-Score,valueonly)", "main").strip() == f"{first:.6f}"
+    assert cli.call(trained.root, "verify", SKILL).code == 0
 
 
 def test_what_is_refused_of_another_branch(trained: Place) -> None:

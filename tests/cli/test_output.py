@@ -62,3 +62,22 @@ def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output.say("note")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "note\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("one\n\ntwo", "one; two"),
+        ("one.\n\ntwo\n \n\nthree", "one. two; three"),
+        ("one\ntwo", "one two"),
+        ("\n\none\n\n", "one"),
+        ("one\r\n\r\n\x1b[1mtwo", "one; \\x1b[1mtwo"),
+        ("", ""),
+    ],
+)
+def test_paragraphs_on_one_line(text: str, line: str) -> None:
+    assert output.joined(text) == line
+
+
+def test_counts() -> None:
+    assert [output.counted(number, "call") for number in (0, 1, 2)] == ["0 calls", "1 call", "2 calls"]

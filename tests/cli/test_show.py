@@ -109,16 +109,20 @@ def test_a_step_whole(trained: Trained) -> None:
     assert found["diff"] == trained.git("diff", f"{row['commits'][0]}^", last, "--", DOCUMENT) + "\n"
 
 
-def test_what_a_person_reads(trained: Trained) -> None:
+def test_what_a_person_reads(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
     row, out = trained.row(4), trained.show(SKILL, "4").splitlines()
-    assert out[:4] == [
-        "step 4-01: accept-best",
+    made = trained.git("log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%S+00:00", row["journal"])
+    assert out[:5] == [
+        "step 4: accept-best",
         f"run {row['run']}",
         f"journal {row['journal']}",
+        f"date {made}",
         f"commit {row['commits'][-1]}",
     ]
-    assert out[5:7] == ["val 50.0% -> 75.0% (+25.0)", row["reason"]]
-    assert out[8:11] == [
+    assert trained.json(SKILL, "4")["decided"] == made
+    assert out[6:8] == ["val 50.0% -> 75.0% (+25.0)", row["reason"]]
+    assert out[9:12] == [
         f"1  append (applied), 1 failure, {row['commits'][0][:10]}",
         f"   {row['edits'][0]['content']}",
         f"   reason: {row['edits'][0]['reason']}",
@@ -157,7 +161,7 @@ def test_a_rejected_candidate(trained: Trained) -> None:
     assert cli.call(trained.root, "rejected", "note", SKILL, "3", "Too \x1b[1mbroad.").code == 0
     out = trained.show(ref).splitlines()
     assert "val 50.0% -> at most 50.0%" in out
-    assert re.fullmatch(r"note \d{4}-\d\d-\d\d Test Person <test@example\.com>: Too \\x1b\[1mbroad\.", out[7])
+    assert re.fullmatch(r"note \d{4}-\d\d-\d\d Test Person <test@example\.com>: Too \\x1b\[1mbroad\.", out[8])
     assert trained.json(ref)["notes"][0]["text"] == "Too \x1b[1mbroad."
 
 
@@ -169,11 +173,40 @@ def test_an_edit_before_the_last_was_not_measured_by_itself(trained: Trained) ->
     assert found["verdict"]["document"] == row["document"] != found["document"]
     assert found["diff"] == trained.git("diff", f"{row['commits'][1]}^!", "--", DOCUMENT) + "\n"
     out = trained.show(row["commits"][1]).splitlines()
-    assert out[5:8] == [
+    assert out[6:9] == [
         "edit 2 of 4; the verdict is on all of them together",
         "all edits together: val 0.0% -> 37.5% (+37.5)",
         "not measured",
     ]
+
+
+def test_one_skill_need_not_be_named(trained: Trained) -> None:
+    assert trained.json() == trained.json(SKILL)
+    assert trained.show("4") == trained.show(SKILL, "4")
+
+
+def test_without_skills_there_is_nothing_to_show(trained: Trained) -> None:
+    (trained.root / "skillgit.yaml").write_text("version: 1\nskills: {}\n")
+    for arguments in ((), ("4",)):
+        done = cli.call(trained.root, "show", *arguments)
+        assert done.last == (
+            "skillgit: error: skillgit.yaml has no skills; make one with `skillgit init --skill NAME`"
+        ), done
+
+
+def test_a_persons_commit_has_its_own_date(trained: Trained) -> None:
+    tree = trained.git("rev-parse", f"{BRANCH}^{{tree}}")
+    commit = trained.git("commit-tree", tree, "-p", BRANCH, "-m", "By hand")
+    out = trained.show(SKILL, commit).splitlines()
+    assert out[2] == "by Test Person <test@example.com>, 2026-01-02T03:04:05+00:00: By hand"
+    assert not any(line.startswith("date ") for line in out)
+
+
+def test_paragraphs_of_a_reason_are_told_apart(trained: Trained) -> None:
+    assert cli.call(trained.root, "revert", SKILL, "4.1", "--no-gate", "-m", "tone is not the job").code == 0
+    commit = trained.row(4)["commits"][-1]
+    (reason,) = [line for line in trained.show(SKILL, commit).splitlines() if line.startswith("   reason: ")]
+    assert reason.startswith("   reason: tone is not the job; Takes back ")
 
 
 def test_a_tag_says_its_table(trained: Trained) -> None:
@@ -372,7 +405,12 @@ def test_two_skills_and_a_commit_that_says_of_which_it_is(trained: Trained) -> N
     assert trained.json(journal)["skill"] == SKILL
     done = cli.call(trained.root, "show", "4")
     assert done.last == (
-        "skillgit: error: '4': no skill, and nothing that says which skill it is of; name the skill first"
+        f"skillgit: error: '4' is no skill, and nothing says which one it is of: other, {SKILL}; "
+        "name one: `skillgit show NAME 4`"
+    )
+    done = cli.call(trained.root, "show")
+    assert done.last == (
+        f"skillgit: error: there is more than one skill: other, {SKILL}; name one: `skillgit show NAME`"
     )
     done = cli.call(trained.root, "show", "other", journal)
     assert done.last == f"skillgit: error: {journal[:12]} is of skill {SKILL}, not of other; name that skill"

@@ -10,7 +10,7 @@ import sys
 import pytest
 from support import cli, repos
 from support.place import Place
-from support.training import BRANCH, DOCUMENT, SKILL
+from support.training import BEST, BRANCH, DOCUMENT, SKILL
 
 from skillgit.store.locks import SkillLock
 from skillgit.store.repository import Repository
@@ -129,3 +129,74 @@ def test_who_works_on_it(place: Place) -> None:
     out = cli.call(place.root, "status").out
     assert f"  lock     left by process {int(gone.stdout)} " in out
     assert ", which has ended: the next command takes it over\n" in out
+
+
+def test_refs_that_are_gone_name_their_mend(place: Place) -> None:
+    place.trained()
+    best, branch = f"refs/skillgit/best/{SKILL}", BRANCH
+    whole = cli.call(place.root, "status").out
+    mend = "is missing: `skillgit doctor --repair` brings it back"
+    for gone, line in ((best, f"  best     {best} {mend}\n"), (branch, f"  branch   skill/{SKILL} {mend}\n")):
+        place.git("update-ref", "-d", gone)
+        out = cli.call(place.root, "status").out
+        assert line in out
+        assert "not trained here yet" not in out
+        (found,) = json.loads(cli.call(place.root, "status", "--json").out)
+        assert found["missing"] == [gone]
+        assert cli.call(place.root, "doctor", "--repair").code == 0
+        assert cli.call(place.root, "status").out == whole
+    for ref in (best, branch):
+        place.git("update-ref", "-d", ref)
+    assert cli.call(place.root, "status").out.count(mend) == 2
+
+
+def test_a_clone_that_fetched_has_no_branch_yet(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    place.trained()
+    bare = repos.make_repo(tmp_path_factory.mktemp("bare") / "b.git", bare=True)
+    place.git("remote", "add", "origin", str(bare))
+    place.git("push", "-q", "origin", "main")
+    assert cli.call(place.root, "push").code == 0
+    clone = tmp_path_factory.mktemp("clone") / "c"
+    place.git("clone", "-q", "-b", "main", str(bare), str(clone))
+    repos.identify(clone)
+    assert cli.call(clone, "fetch").code == 0
+    out = cli.call(clone, "status").out
+    assert f"  branch   not here yet: `skillgit train {SKILL}` starts from origin/skill/{SKILL}\n" in out
+    assert "missing" not in out
+    (found,) = json.loads(cli.call(clone, "status", "--json").out)
+    assert (found["branch"], found["missing"], found["fetched_only"]) == (None, [], True)
+    # Without the fetched branch there is nothing to start from but the journals.
+    repos.git(clone, "update-ref", "-d", f"refs/remotes/origin/skill/{SKILL}")
+    assert f"  branch   skill/{SKILL} is missing: " in cli.call(clone, "status").out
+
+
+def test_what_the_base_has(place: Place) -> None:
+    """In words; that they agree with what a merge does is shown where it is decided."""
+    place.trained()
+
+    def base() -> str:
+        (line,) = [line for line in cli.call(place.root, "status").out.splitlines() if line.startswith("  base ")]
+        return line.removeprefix("  base     ")
+
+    assert base() == f"main does not have the best document: `skillgit merge {SKILL} --into main`"
+    assert cli.call(place.root, "merge", SKILL).code == 0
+    assert base() == "main has the best document"
+    merged = (place.root / DOCUMENT).read_text()
+    repos.commit(place.root, {BEST: "Mine.\n"}, "A copy")
+    assert base() == (
+        f"main has the best document, and another best_skill.md: `skillgit merge {SKILL} --into main` writes it anew"
+    )
+    assert "nobody measured it" not in cli.call(place.root, "status").out
+    repos.commit(place.root, {DOCUMENT: merged + "\nMore.\n", BEST: merged}, "By hand")
+    assert (
+        base() == "main has people's document, to which the best one adds nothing: train again, it starts from theirs"
+    )
+    assert "differs from its best_skill.md: nobody measured it\n" in cli.call(place.root, "status").out
+    repos.commit(place.root, {BEST: merged + "\nMore.\n"}, "As merged")
+    assert base() == "main has the best document, merged with what people changed there"
+    place.git("mv", DOCUMENT, "moved.md")
+    place.git("commit", "-q", "-m", "Moved")
+    assert base() == f"main has no {DOCUMENT}: it was deleted or renamed there"
+    place.git("checkout", "-q", f"skill/{SKILL}")
+    place.configure("into: main", "into: nowhere")
+    assert base() == "there is no branch nowhere"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.train.archive.graph import WIDTH, column, placed
+from skillgit.train.archive.graph import WIDTH, column, kind_of, placed
+from skillgit.train.archive.journal import StepRecord
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,14 @@ from skillgit.train.archive.graph import WIDTH, column, placed
 def test_where_an_entry_stands(kind: str, decision: str, place: str, text: str) -> None:
     assert placed(kind, decision) == place
     assert column(kind, decision) == text.ljust(WIDTH)
+
+
+def test_a_rollback_is_a_revert_whose_edit_says_so() -> None:
+    def kind(kind: str, *ops: str) -> str:
+        record = StepRecord(kind, 1, 1, "forced", "", document="", document_before="")
+        record.edits = [{"op": op} for op in ops]
+        return kind_of(record)
+
+    assert kind("revert", "rollback") == "rollback"
+    assert kind("revert", "revert", "revert") == "revert"
+    assert kind("step", "append") == kind("step") == "step"

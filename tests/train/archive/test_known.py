@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from support.training import BRANCH, DOCUMENT, SKILL, Yard
 from support.truth import passed, share
 from support.world import SEED_DOCUMENT, Kinds, TopicWorld
 
+from skillgit.config import parse
 from skillgit.store.notes import add_note
 from skillgit.store.repository import Repository
 from skillgit.train.archive.journal import StepRecord
-from skillgit.train.archive.known import Knowledge, Known
+from skillgit.train.archive.known import Knowledge, Known, known_today
 from skillgit.train.scoring import scores
 from skillgit.train.scoring.evaluate import evaluate, remember
 from skillgit.train.scoring.scores import HARD
@@ -300,3 +302,21 @@ async def test_measurements_are_decoded_as_the_journal_has_them(here: Yard) -> N
     assert known is not None
     assert known.measurement is not None
     assert scores.encode(known.measurement) == record.scores
+
+
+def test_a_score_of_today_is_of_the_newest_run_s_tasks_and_target(here: Yard) -> None:
+    """A candidate that the newest run rejected, or replaced, is in no state, and in a journal."""
+    repo, newest = Repository.open(here.root), training.journal(here.root)
+    settings = parse((here.root / "skillgit.yaml").read_text()).skill(SKILL)
+    earlier = next(r for r in here.steps if r.accepted and r.document not in newest.scores)
+    then = newest.state
+    assert earlier.score is not None
+    assert known_today(repo, SKILL, newest, earlier.document, settings) == Fraction(earlier.score)
+    for state in (
+        replace(then, val="sha256:other"),
+        replace(then, target={**then.target, "name": "openai/other"}),
+        replace(then, target={**then.target, "settings": {"temperature": 1}}),
+    ):
+        assert known_today(repo, SKILL, replace(newest, state=state), earlier.document, settings) is None
+    assert known_today(repo, SKILL, None, earlier.document, settings) is None
+    assert known_today(repo, SKILL, newest, "0" * 40, settings) is None
