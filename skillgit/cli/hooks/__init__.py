@@ -26,6 +26,6 @@ class _Commands(LazyGroup):
 def command() -> None:
     """Install, remove and run the git hooks.
 
-    commit-msg looks at the Skill- trailers of commits on a skill's branch. pre-push stops secrets, transcripts, and
-    what would drop commits of a skill's branch. post-merge says when a document is not the one that was measured.
+    commit-msg looks at the trailers of commits on a skill's branch; pre-push stops secrets, transcripts, and what would
+    drop commits of a skill's branch; post-merge says when a document is not the one that was measured.
     """
