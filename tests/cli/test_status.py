@@ -200,3 +200,14 @@ def test_what_the_base_has(place: Place) -> None:
     place.git("checkout", "-q", f"skill/{SKILL}")
     place.configure("into: main", "into: nowhere")
     assert base() == "there is no branch nowhere"
+
+
+def test_the_training_branch_is_no_base(place: Place) -> None:
+    """Its tip may have another document than the best one; that is nobody's change of a base."""
+    place.configure("merge: {into: main}", "merge: {}")
+    place.trained()
+    place.git("checkout", "-q", f"skill/{SKILL}")
+    assert f"  base     skill/{SKILL} has the best document\n" in cli.call(place.root, "status").out
+    repos.commit(place.root, {DOCUMENT: (place.root / DOCUMENT).read_text() + "\nMore.\n"}, "By hand")
+    line = f"skill/{SKILL} does not have the best document: `skillgit merge {SKILL} --into BRANCH`"
+    assert f"  base     {line}\n" in cli.call(place.root, "status").out

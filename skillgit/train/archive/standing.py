@@ -121,6 +121,8 @@ def status(repo: Repository, name: str, settings: SkillSettings) -> Status:
     theirs = blob_at(repo, base_commit, path) if base_commit else None
     copy = blob_at(repo, base_commit, best_path(path)) if base_commit else None
     found = on_base(repo, path, base_commit, best) if base_commit and best and best_blob else None
+    if f"{HEADS}{base}" == refs.branch and found in ("person", "copy"):
+        found = "behind"  # the tip's document is no base's, whoever wrote it: only another branch can be merged into
     published = repo.read_ref(refs.published)
     remotes = list(_fetched(repo, refs.branch, branch))
     fetched_only = last is not None and branch is None and bool(remotes) and not _begun_here(repo, name)
