@@ -350,7 +350,10 @@ class TestConfiguration:
             (("train", SKILL, "more"), "Got unexpected extra argument (more); see `skillgit train --help`"),
             (("train", SKILL, "--fresj"), "No such option '--fresj'"),
             (("eval", SKILL, "--split", "tests"), "Invalid value for '--split': 'tests' is not one of "),
-            (("eval", SKILL, "--rev", "nowhere"), "nowhere: no such revision; name a commit, a branch or a tag"),
+            (
+                ("eval", SKILL, "--rev", "nowhere"),
+                f"nowhere: no such revision; name a commit, a step of `skillgit log {SKILL}`, or best, tip or base",
+            ),
             (("eval", SKILL, "--rev=--all"), "'--all' is no revision; name a branch, a tag or a commit"),
             (("log", SKILL, "-n", "0"), "Invalid value for '-n' / '--max-count': 0 is not in the range x>=1"),
             (("rejected", "show", SKILL, "7"), f"{SKILL} has no rejected candidate '7'; see `skillgit rejected list"),
