@@ -228,10 +228,19 @@ class TestReaders:
     def test_status(self, story: Story) -> None:
         (status,) = story.json("status")
         assert list(status) == [
-            *("name", "document", "branch", "best", "best_score", "base", "base_commit", "merged", "unmeasured_base"),
-            *("unmeasured_commits", "run", "run_step", "run_steps", "running", "run_reason", "accepted"),
+            *("name", "document", "branch", "best", "best_score", "base", "base_commit", "base_state", "merged"),
+            *(
+                "unmeasured_base",
+                "unmeasured_commits",
+                "run",
+                "run_step",
+                "run_steps",
+                "running",
+                "run_reason",
+                "accepted",
+            ),
             *("accepted_run", "rejected", "run_epoch", "closing", "published", "unpublished", "remotes", "lock"),
-            "baselines",
+            *("missing", "fetched_only", "baselines"),
         ]
         assert status["branch"] == story.git("rev-parse", BRANCH)
         assert status["best_score"] == float(story.score(story.document(status["best"])))

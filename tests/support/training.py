@@ -295,6 +295,20 @@ def trained_once(root: Path, world: TopicWorld, *runs: Sequence[str], **more: An
             yield made
 
 
+@contextlib.contextmanager
+def trained_apart(root: Path, world: TopicWorld, *runs: Sequence[str], **more: Any) -> Iterator[Yard]:
+    """As `trained_once`, for a whole session: the environment is changed for the training alone, since tests of other
+    rooms run before the yard is given up."""
+    with serve(world) as server:
+        with pytest.MonkeyPatch.context() as patch:
+            repos.plain_environment(patch)
+            point_at(patch, server.env())
+            made = Yard(make(root, world, **more), world, server)
+            for overrides in runs:
+                asyncio.run(made.train(*overrides))
+        yield made
+
+
 def copied(made: Yard, root: Path, patch: pytest.MonkeyPatch) -> Yard:
     """A copy of a yard's repository, with the same server."""
     point_at(patch, made.server.env())

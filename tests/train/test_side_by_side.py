@@ -211,7 +211,7 @@ def test_a_suspended_owner_keeps_its_skill(tmp_path: Path) -> None:
 
 def second_door(root: Path, where: Path) -> Path:
     """Another git directory with the same refs and objects (git's old `git-new-workdir`): it has its own locks of ours,
-    like a second machine on a file system that does not carry them."""
+    like a second machine that sees the same files on a file system that does not carry locks."""
     repos.make_repo(where)
     for name in ("objects", "refs", "logs", "packed-refs", "config"):
         (root / ".git" / name).touch() if name == "packed-refs" else None
@@ -222,6 +222,9 @@ def second_door(root: Path, where: Path) -> Path:
             there.unlink()
         there.symlink_to(root / ".git" / name)
     repos.git(where, "reset", "-q", "--hard", "main")
+    # It is the same clone, whose runs are its own.
+    (where / ".git/skillgit").mkdir()
+    (where / ".git/skillgit/clone").write_bytes((root / ".git/skillgit/clone").read_bytes())
     return where
 
 

@@ -14,7 +14,7 @@ from support.training import Yard
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     """Two accepted steps, of three and of two edits, and two rejected ones."""
-    with training.trained_once(tmp_path_factory.mktemp("carry") / "repo", training.mixed(), ()) as made:
+    with training.trained_apart(tmp_path_factory.mktemp("carry") / "repo", training.mixed(), ()) as made:
         yield made
 
 

@@ -15,7 +15,7 @@ MakeYard = Callable[[], Yard]
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     """Two epochs of two steps: rejected, accepted, rejected, accepted."""
-    with training.trained_once(tmp_path_factory.mktemp("trained") / "repo", training.mixed(), ()) as made:
+    with training.trained_apart(tmp_path_factory.mktemp("trained") / "repo", training.mixed(), ()) as made:
         assert [step.decision for step in made.steps] == ["baseline", "reject", "accept-best", "reject", "accept-best"]
         yield made
 
