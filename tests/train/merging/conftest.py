@@ -16,7 +16,7 @@ from support.world import Kinds, TopicWorld
 def once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
     """After a run that found four of eight codes."""
     root, world = tmp_path_factory.mktemp("once") / "repo", TopicWorld(8, 1, kinds=Kinds(100, 0))
-    with training.trained_once(root, world, [], config=CONFIG, document=LONG) as made:
+    with training.trained_apart(root, world, [], config=CONFIG, document=LONG) as made:
         yield made
 
 
