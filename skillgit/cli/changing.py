@@ -101,14 +101,9 @@ def show_only(path: str, before: str, after: str, *, as_json: bool) -> None:
         print_json({"document": path, "changes": before != after, "diff": "".join(lines)})
         return
     for line in lines:
-        text = one_line_kept(line.rstrip("\r\n"))
+        text = many_lines(line.rstrip("\r\n"))
         style = {"+": "green", "-": "red", "@": "cyan"}.get(text[:1], "")
         print(colour(text, style, sys.stdout) if style else text)
-
-
-def one_line_kept(text: str) -> str:
-    """A line as it stands, without characters that would move the cursor or change colours."""
-    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text)
 
 
 def report(name: str, record: StepRecord, run: str, *, as_json: bool, mend: str) -> None:
